@@ -1,12 +1,28 @@
 """What services need from the outside, as Protocols. Adapters live in their own packages.
 
-Source: DESIGN section 5, "Dependency direction".
+A unit of work is one transaction: nothing is visible before `commit`, and everything that was
+written must have been told to the evidence chain before it. Methods that load raise
+`NotFoundError` for ids that the tenant does not have.
+
+Source: DESIGN section 5, "Dependency direction"; SPEC sections 6-8, 13.
 """
 
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, Self
 
+from datasource_governance.domain.actor import Actor, ActorId, Grant
+from datasource_governance.domain.approval import Decision
+from datasource_governance.domain.attestation import ActorKey, Attestation
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.event import Event
+from datasource_governance.domain.evidence import Break, Entry
+from datasource_governance.domain.materialization import Materialization
+from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
+from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Validation
 
 
@@ -25,4 +41,219 @@ class Evaluator(Protocol):
         self, policy: QualityPolicy, payload: Payload, previous: TableSchema | None
     ) -> Validation:
         """Return the validation; raise nothing that holds a value."""
+        ...
+
+
+class Datasources(Protocol):
+    """Datasources and the policies in force."""
+
+    def get(self, datasource: str) -> Target:
+        """Return the datasource as it stands."""
+        ...
+
+    def get_for_update(self, datasource: str) -> Target:
+        """Return it locked until the transaction ends; always the first lock taken."""
+        ...
+
+    def find(self, datasource: str) -> Target | None:
+        """Return it locked, or None."""
+        ...
+
+    def list(self) -> Sequence[Target]:
+        """Return all datasources, ordered by id."""
+        ...
+
+    def add(self, target: Target) -> None:
+        """Store a new datasource."""
+        ...
+
+    def change(self, target: Target) -> None:
+        """Store policies in force, settings, current materialization and revision."""
+        ...
+
+    def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
+        """Return the policy version with that hash."""
+        ...
+
+    def policies(self, datasource: str) -> Sequence[PolicyVersion]:
+        """Return every version ever recorded, oldest first."""
+        ...
+
+    def add_policy(self, version: PolicyVersion) -> None:
+        """Store a policy version unless this hash is already there."""
+        ...
+
+
+class Stages(Protocol):
+    """Stages and their payloads."""
+
+    def get(self, stage: str) -> Stage:
+        """Return the stage."""
+        ...
+
+    def get_for_update(self, stage: str) -> Stage:
+        """Return it locked until the transaction ends; the datasource is locked before."""
+        ...
+
+    def attested_by(self, attestation_id: str) -> Stage | None:
+        """Return the stage that was created under an attestation, if any."""
+        ...
+
+    def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
+        """Return stages in any of the states (none given: all), newest first."""
+        ...
+
+    def add(self, stage: Stage, payload: bytes) -> None:
+        """Store a stage with its payload."""
+        ...
+
+    def change_state(self, stage: Stage, state: StageState) -> None:
+        """Move a stage to another state."""
+        ...
+
+    def payload_sha256(self, stage: str) -> Sha256:
+        """Return the digest of the payload bytes as they are stored now."""
+        ...
+
+
+class Decisions(Protocol):
+    """Decisions about stages."""
+
+    def about(self, stage: str) -> Sequence[Decision]:
+        """Return every decision about a stage, oldest first."""
+        ...
+
+    def add(self, decision: Decision) -> None:
+        """Store a decision."""
+        ...
+
+
+class Materializations(Protocol):
+    """Immutable revisions and their payloads."""
+
+    def get(self, materialization: str) -> Materialization:
+        """Return the materialization."""
+        ...
+
+    def of_stage(self, stage: str) -> Materialization | None:
+        """Return what a stage became, if it was promoted."""
+        ...
+
+    def add(self, materialization: Materialization) -> None:
+        """Store a materialization with a copy of its stage's payload."""
+        ...
+
+    def payload(self, materialization: str) -> bytes:
+        """Return the stored payload."""
+        ...
+
+
+class Authority(Protocol):
+    """Actors, keys, grants and attestations."""
+
+    def actor(self, actor: ActorId) -> Actor | None:
+        """Return a registered actor."""
+        ...
+
+    def actors(self) -> Sequence[Actor]:
+        """Return all actors, ordered by id."""
+        ...
+
+    def add_actor(self, actor: Actor) -> None:
+        """Store an actor."""
+        ...
+
+    def key(self, key: Sha256) -> ActorKey | None:
+        """Return a registered key, with its revocation."""
+        ...
+
+    def keys(self, actor: ActorId | None) -> Sequence[ActorKey]:
+        """Return the keys of one actor or of all, oldest first."""
+        ...
+
+    def add_key(self, key: ActorKey) -> None:
+        """Store a key."""
+        ...
+
+    def revoke_key(self, key: Sha256, attestation_id: str, now: datetime) -> None:
+        """Record that a key no longer attests."""
+        ...
+
+    def grants(self, actor: ActorId | None = None) -> Sequence[Grant]:
+        """Return the grants in force, of one actor or of all."""
+        ...
+
+    def add_grant(self, grant: Grant) -> None:
+        """Store a grant."""
+        ...
+
+    def withdraw_grant(self, grant_id: str, attestation_id: str, now: datetime) -> None:
+        """Record that a grant is no longer in force."""
+        ...
+
+    def attestation(self, attestation_id: str) -> Attestation | None:
+        """Return a stored attestation."""
+        ...
+
+    def add_attestation(self, attestation: Attestation, now: datetime) -> None:
+        """Store an attestation; its id and nonce can be stored once."""
+        ...
+
+
+class Outbox(Protocol):
+    """Events for other systems."""
+
+    def add(self, event: Event) -> None:
+        """Store an event behind the datasource's earlier ones; the datasource is locked."""
+        ...
+
+
+class Evidence(Protocol):
+    """The hash chains."""
+
+    def append(
+        self, chain: str, *, kind: str, subject: str, facts: Mapping[str, object], at: datetime
+    ) -> Entry:
+        """Append one entry that commits to every row written since the last one. Comes last."""
+        ...
+
+    def segment(self, chain: str, subject: str) -> Sequence[Entry]:
+        """Return the entries about one subject, in order."""
+        ...
+
+    def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
+        """Return the breaks in a chain's head, in the entries about one subject and their rows."""
+        ...
+
+
+class UnitOfWork(Protocol):
+    """One transaction of one tenant."""
+
+    tenant: str
+    datasources: Datasources
+    stages: Stages
+    decisions: Decisions
+    materializations: Materializations
+    authority: Authority
+    outbox: Outbox
+    evidence: Evidence
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        ...
+
+    def __exit__(self, *failure: object) -> None:
+        """Roll back unless committed."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything durable; refuse if something written was not told to evidence."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the database's clock; read it after locks are held."""
+        ...
+
+    def new_id(self) -> str:
+        """Return an id that nothing else has."""
         ...

@@ -1,136 +1,73 @@
-"""Quality policies: one frozen class per rule type, read strictly, hashed as authored.
+"""Quality policies: read strictly, hashed as authored.
 
 Source: SPEC section 2, 2.1 and 2.4; acceptance decision POLICY_STRICT.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.canonical import Sha256, digest
+from datasource_governance.domain.policy_keys import (
+    FIELD_NAME,
+    MAXIMUM_ID_CHARACTERS,
+    VERSION,
+    AtLeastOne,
+    Constraint,
+    ExactlyOne,
+    Key,
+    Ordered,
+    Record,
+    Variants,
+    read_document,
+)
+from datasource_governance.domain.policy_values import (
+    Bound,
+    Choice,
+    CodeMember,
+    Flag,
+    ListOf,
+    Text,
+    Whole,
+)
+from datasource_governance.domain.rules import (
+    Code,
+    FieldRule,
+    NotNullRule,
+    Number,
+    RangeRule,
+    ReferentialRule,
+    RequiredFieldsRule,
+    RowCountRule,
+    Rule,
+    Severity,
+    UniqueRule,
+)
 from datasource_governance.domain.schema import DataType
 from datasource_governance.domain.schema_diff import Change, Classification
 
+__all__ = [
+    "HASH_DOMAIN",
+    "NO_OVERRIDES",
+    "QUALITY_POLICY",
+    "Code",
+    "FieldRule",
+    "NotNullRule",
+    "Number",
+    "QualityPolicy",
+    "RangeRule",
+    "ReferentialRule",
+    "RequiredFieldsRule",
+    "RowCountRule",
+    "Rule",
+    "Severity",
+    "UniqueRule",
+    "parse_quality_policy",
+]
 
-class Severity(StrEnum):
-    """What a failure of a rule does: an error blocks promotion, a warning needs review."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-Number = int | float
-"""A bound: integers are exact at any size, fractions are the nearest double."""
-
-Code = bool | int | float | str
-"""A member of a code set. `True`, `1` and `"1"` are three codes; `1` and `1.0` are one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowCountRule:
-    """Bounds on the number of rows, both inclusive; at least one is given."""
-
-    id: str
-    severity: Severity
-    minimum: int | None
-    maximum: int | None
-    type = "row_count"
-    fields = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequiredFieldsRule:
-    """Fields that must exist in the detected schema."""
-
-    id: str
-    severity: Severity
-    fields: tuple[str, ...]
-    type = "required_fields"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldRule:
-    """The declared contract of one field: its logical type, whether nulls are permitted, or both."""
-
-    id: str
-    severity: Severity
-    field: str
-    data_type: DataType | None
-    nullable: bool | None
-    type = "field"
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The one field, as every rule names its fields."""
-        return (self.field,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotNullRule:
-    """No nulls in any of the fields; a row counts once however many of them are null."""
-
-    id: str
-    severity: Severity
-    fields: tuple[str, ...]
-    type = "not_null"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UniqueRule:
-    """No two rows share the key. With `ignore_nulls` a row with any null part is left out."""
-
-    id: str
-    severity: Severity
-    fields: tuple[str, ...]
-    ignore_nulls: bool
-    type = "unique"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RangeRule:
-    """Numeric bounds, inclusive; at least one is given. A null violates unless `allow_null`."""
-
-    id: str
-    severity: Severity
-    field: str
-    minimum: Number | None
-    maximum: Number | None
-    allow_null: bool
-    type = "range"
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The one field, as every rule names its fields."""
-        return (self.field,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferentialRule:
-    """Membership in a bounded code set. A null violates unless `allow_null`."""
-
-    id: str
-    severity: Severity
-    field: str
-    allowed_values: tuple[Code, ...]
-    allow_null: bool
-    type = "referential"
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The one field, as every rule names its fields."""
-        return (self.field,)
-
-
-Rule = (
-    RowCountRule
-    | RequiredFieldsRule
-    | FieldRule
-    | NotNullRule
-    | UniqueRule
-    | RangeRule
-    | ReferentialRule
-)
+HASH_DOMAIN = "datasource_governance/quality_policy/v1"
+MAXIMUM_RULES = 500
+MAXIMUM_ALLOWED_VALUES = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +94,127 @@ NO_OVERRIDES: Mapping[Change, Classification] = MappingProxyType({})
 def parse_quality_policy(document: str | bytes | Mapping[str, object]) -> QualityPolicy:
     """Read a quality policy from JSON text, bytes or an already strictly parsed object.
 
+    The hash covers the complete document: key order, white space, escapes and the spelling of
+    numbers do not count, the order of lists and explicit defaults do.
+
     Raises:
         InvalidPolicyError: with every problem at once, each with its JSON pointer.
     """
-    raise NotImplementedError
+    return read_document(QUALITY_POLICY, document, what="quality policy")
+
+
+def _rule(
+    build: Callable[..., Rule], *keys: Key, constraints: tuple[Constraint, ...] = ()
+) -> Record[Rule]:
+    return Record(
+        keys=(_ID, _SEVERITY, *keys), build=build, constraints=constraints, named_by=_ID.name
+    )
+
+
+def _keyed(build: Callable[..., Rule]) -> Callable[..., Rule]:
+    """Return a builder for which `field` is a `fields` of one."""
+    return lambda field, fields, **others: build(fields=fields or (field,), **others)
+
+
+def _overrides(**given: Classification | None) -> Mapping[Change, Classification]:
+    return MappingProxyType({Change(name): one for name, one in given.items() if one is not None})
+
+
+_ID = Key(
+    "id",
+    Text(
+        expected=f"a printable text of 1 to {MAXIMUM_ID_CHARACTERS} characters",
+        pattern=r"[\s\S]+",
+        maximum=MAXIMUM_ID_CHARACTERS,
+    ),
+    required=True,
+)
+_SEVERITY = Key("severity", Choice(Severity), default=Severity.ERROR)
+_FIELD_NAMES = ListOf(
+    item=FIELD_NAME,
+    expected="a list of one or more field names",
+    minimum=1,
+    repeated="invalid_value",
+)
+_CODES = ListOf(
+    item=CodeMember(),
+    expected=f"a list of 1 to {MAXIMUM_ALLOWED_VALUES} codes",
+    minimum=1,
+    maximum=MAXIMUM_ALLOWED_VALUES,
+)
+_FIELD = Key("field", FIELD_NAME, required=True)
+_FIELD_OR_FIELDS = (Key("field", FIELD_NAME), Key("fields", _FIELD_NAMES))
+_ONE_SPELLING = ExactlyOne(("field", "fields"))
+_BOUNDS = (AtLeastOne(("minimum", "maximum")), Ordered("minimum", "maximum"))
+_ALLOW_NULL = Key("allow_null", Flag(), default=False)
+
+RULES: Mapping[str, Record[Rule]] = {
+    RowCountRule.type: _rule(
+        RowCountRule,
+        Key("minimum", Whole(minimum=0)),
+        Key("maximum", Whole(minimum=0)),
+        constraints=_BOUNDS,
+    ),
+    RequiredFieldsRule.type: _rule(RequiredFieldsRule, Key("fields", _FIELD_NAMES, required=True)),
+    FieldRule.type: _rule(
+        FieldRule,
+        _FIELD,
+        Key("data_type", Choice(DataType)),
+        Key("nullable", Flag()),
+        constraints=(AtLeastOne(("data_type", "nullable")),),
+    ),
+    NotNullRule.type: _rule(_keyed(NotNullRule), *_FIELD_OR_FIELDS, constraints=(_ONE_SPELLING,)),
+    UniqueRule.type: _rule(
+        _keyed(UniqueRule),
+        *_FIELD_OR_FIELDS,
+        Key("ignore_nulls", Flag(), default=False),
+        constraints=(_ONE_SPELLING,),
+    ),
+    RangeRule.type: _rule(
+        RangeRule,
+        _FIELD,
+        Key("minimum", Bound()),
+        Key("maximum", Bound()),
+        _ALLOW_NULL,
+        constraints=_BOUNDS,
+    ),
+    ReferentialRule.type: _rule(
+        ReferentialRule, _FIELD, Key("allowed_values", _CODES, required=True), _ALLOW_NULL
+    ),
+}
+"""The keys of each rule type (SPEC section 2.1)."""
+
+QUALITY_POLICY = Record(
+    keys=(
+        VERSION,
+        Key(
+            "rules",
+            ListOf(
+                item=Variants(
+                    by="type",
+                    records=RULES,
+                    otherwise=replace(_rule(RowCountRule), is_open=True),
+                    unknown="unknown_rule_type",
+                ),
+                expected=f"a list of at most {MAXIMUM_RULES} rules",
+                maximum=MAXIMUM_RULES,
+                repeated="duplicate_rule_id",
+                distinct_by=_ID.name,
+            ),
+            required=True,
+        ),
+        Key(
+            "schema_policy",
+            Record(
+                keys=tuple(Key(change, Choice(Classification)) for change in Change),
+                build=_overrides,
+            ),
+            default=NO_OVERRIDES,
+        ),
+    ),
+    build=lambda canonical, **values: QualityPolicy(
+        canonical=canonical, hash=digest(HASH_DOMAIN, canonical), **values
+    ),
+    keeps_bytes=True,
+)
+"""The keys of a quality policy."""

@@ -144,6 +144,10 @@ class Validation:
             "evaluator": {"version": EVALUATOR_VERSION, "engine": self.engine},
         }
 
+    def schema_bytes(self) -> bytes:
+        """Return the canonical bytes of the detected schema."""
+        return canonical_bytes(self.schema.document())
+
     def hashed_bytes(self) -> bytes:
         """Return the canonical bytes that are stored and hashed: without the engine's name."""
         document = self.document()

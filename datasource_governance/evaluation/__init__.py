@@ -1,0 +1,1 @@
+"""Evaluation: the only place that looks inside rows (SPEC section 5)."""

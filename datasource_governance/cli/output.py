@@ -1,0 +1,102 @@
+"""What every command shares: one place that prints, and one that turns errors into exit codes.
+
+Source: SPEC section 16 (exit codes, `--json`), section 5 (refusals as JSON), section 19.
+"""
+
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.errors import (
+    EXIT_REFUSED,
+    EXIT_UNREADABLE,
+    GovernanceError,
+    Problem,
+    ProblemsError,
+)
+
+REFUSAL_FORMAT = "datasource_governance/refusal/v1"
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ActorOption = Annotated[
+    str | None,
+    typer.Option("--actor", envvar="GOVERNANCE_ACTOR", help="Whose key signs this."),
+]
+
+
+def console() -> Console:
+    """Return the console that people read; tables keep their width where nobody looks."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_json(document: object) -> None:
+    """Print one canonical JSON document on a line of its own."""
+    sys.stdout.write(canonical_bytes(document).decode() + "\n")
+
+
+def run(command: Callable[[], object]) -> int:
+    """Run the whole command line and return its exit code.
+
+    Whatever this package refuses becomes one message on stderr, or a refusal document on stdout
+    with `--json`. Anything unforeseen is named by its type only: its text could quote data.
+    """
+    try:
+        result = command()
+    except GovernanceError as error:
+        return refuse(error)
+    except typer.Abort:
+        return EXIT_REFUSED
+    except typer.Exit as stop:
+        return stop.exit_code
+    except Exception as error:  # noqa: BLE001 - the one boundary of the command line
+        return _unforeseen(error)
+    return result if isinstance(result, int) else 0
+
+
+def refuse(error: GovernanceError) -> int:
+    """Print a refusal and return its exit code."""
+    if "--json" in sys.argv:
+        print_json(refusal_document(error))
+    else:
+        sys.stderr.write(f"{error}\n")
+    return error.exit_code
+
+
+def refusal_document(error: GovernanceError) -> dict[str, object]:
+    """Return the JSON form of a refusal (SPEC section 5)."""
+    problems = (
+        error.problems
+        if isinstance(error, ProblemsError)
+        else (Problem(kind=error.code, message=str(error)),)
+    )
+    return {
+        "format": REFUSAL_FORMAT,
+        "kind": error.code,
+        "problems": [
+            {
+                "kind": problem.kind,
+                "pointer": problem.pointer,
+                "names": list(problem.names),
+                "message": problem.message,
+            }
+            for problem in problems
+        ],
+    }
+
+
+def _unforeseen(error: Exception) -> int:
+    name = type(error).__name__
+    sys.stderr.write(
+        f"unforeseen {name}; its text is withheld because it could quote data. Nothing was left "
+        "half done. Please report the command and this line.\n"
+    )
+    return EXIT_UNREADABLE
+
+
+def instant(moment: datetime) -> str:
+    """Return an instant as people read it, in UTC to the second."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S")

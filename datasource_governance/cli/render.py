@@ -1,0 +1,103 @@
+"""Validations, stages and verifications as tables for people.
+
+Source: SPEC section 16; "Users look rather than read".
+"""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from datasource_governance.domain.approval import Decision, Quorum
+from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.stage import Stage
+
+_COLOURS = {
+    "passed": "green",
+    "ready": "green",
+    "promoted": "green",
+    "awaiting_approval": "yellow",
+    "review": "yellow",
+    "warning": "yellow",
+    "superseded": "yellow",
+    "failed": "red",
+    "error": "red",
+    "blocked": "red",
+    "rejected": "red",
+    "breaking": "red",
+}
+
+
+def coloured(word: str) -> str:
+    """Return a state or status in its colour."""
+    colour = _COLOURS.get(word)
+    return f"[{colour}]{word}[/{colour}]" if colour else word
+
+
+def rule_table(rules: Sequence[dict[str, Json]], *, detailed: bool = True) -> Table:
+    """Return the rules of a validation. Counts and rows only for those who may read the data."""
+    table = Table("rule", "type", "severity", "status", title_justify="left")
+    if detailed:
+        for name in ("affected", "rows", "reason"):
+            table.add_column(name, overflow="fold")
+    for rule in rules:
+        cells = [_text(rule["id"]), _text(rule["type"]), _text(rule["severity"])]
+        cells.append(coloured(_text(rule["status"])))
+        if detailed:
+            cells += [_text(rule["affected"]), _rows(rule), _text(rule["reason"])]
+        table.add_row(*cells)
+    return table
+
+
+def _rows(rule: dict[str, Json]) -> str:
+    rows = rule["rows"]
+    if not isinstance(rows, list) or not rows:
+        return ""
+    return ", ".join(str(row) for row in rows) + (", …" if rule["truncated"] else "")
+
+
+def _text(value: Json) -> str:
+    # Square brackets are Rich markup; rule ids and field names may hold any.
+    return "" if value is None else str(value).replace("[", r"\[")
+
+
+def change_table(changes: Sequence[dict[str, Json]]) -> Table:
+    """Return the schema changes of a validation."""
+    table = Table("field", "change", "class")
+    for change in changes:
+        table.add_row(
+            _text(change["field"]), _text(change["change"]), coloured(_text(change["classification"]))
+        )
+    return table
+
+
+def stage_table(stages: Sequence[Stage]) -> Table:
+    """Return stages, one a line."""
+    table = Table("stage", "datasource", "state", "outcome", "rows", "creator", "created (UTC)")
+    for stage in stages:
+        table.add_row(
+            stage.id,
+            stage.datasource,
+            coloured(stage.state),
+            coloured(stage.outcome),
+            str(stage.row_count),
+            stage.creator,
+            stage.created_at.strftime("%Y-%m-%d %H:%M:%S"),
+        )
+    return table
+
+
+def decision_table(decisions: Sequence[Decision], quorum: Quorum | None) -> Table:
+    """Return the decisions about a stage and whether each counts now."""
+    title = "no approval required"
+    if quorum is not None:
+        title = f"{len(quorum.approvals)} of {quorum.required} approvals hold"
+    table = Table("actor", "verdict", "counts", "decided (UTC)", title=title, title_justify="left")
+    why = dict(quorum.not_counted) if quorum else {}
+    for decision in decisions:
+        table.add_row(
+            decision.actor,
+            decision.verdict,
+            why.get(decision.id, "yes"),
+            decision.decided_at.strftime("%Y-%m-%d %H:%M:%S"),
+        )
+    return table

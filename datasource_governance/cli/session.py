@@ -1,0 +1,28 @@
+"""The application and the signer that commands work with.
+
+Source: SPEC sections 16 and 17.
+"""
+
+from datasource_governance.composition import Application, read_settings
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.signing import Signer
+
+
+def application() -> Application:
+    """Return the application of this process's environment; nothing is connected yet."""
+    return Application(read_settings())
+
+
+def signer(app: Application, actor: str | None) -> Signer:
+    """Return the signer of an actor.
+
+    Raises:
+        InvalidArgumentError: when no actor is named, or the actor has no key here.
+    """
+    name = actor or app.settings.actor
+    if name is None:
+        raise InvalidArgumentError(
+            "say who does this: --actor NAME, or export GOVERNANCE_ACTOR; "
+            "its key is made by: key create NAME"
+        )
+    return Signer(app.settings.keys, name, app.settings.tenant)

@@ -1,0 +1,80 @@
+"""`validate`: one policy over one file, without any server.
+
+Source: SPEC sections 5 and 16.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datasource_governance.cli.output import JsonOption, console, print_json
+from datasource_governance.cli.render import change_table, coloured, rule_table
+from datasource_governance.domain.quality_policy import parse_quality_policy
+from datasource_governance.domain.schema_document import parse_declared_types, parse_schema
+from datasource_governance.domain.validation import Outcome, Validation
+from datasource_governance.errors import EXIT_NO, InvalidArgumentError
+
+PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a JSON file.")]
+
+
+def validate(  # noqa: PLR0913 - the options of a command
+    data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Arrow IPC file.")],
+    policy: PolicyOption,
+    previous_schema: Annotated[
+        Path | None, typer.Option(help="JSON list of {name, type, nullable} to compare with.")
+    ] = None,
+    delimiter: Annotated[str, typer.Option(help="CSV: what separates cells.")] = ",",
+    decimal: Annotated[str, typer.Option(help="CSV: the decimal sign.")] = ".",
+    encoding: Annotated[str, typer.Option(help="CSV: the encoding.")] = "utf-8",
+    schema: Annotated[
+        Path | None, typer.Option(help="CSV: JSON list of {name, type} of declared columns.")
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Validate a file against a quality policy. Exit 0: ready or review, 1: blocked."""
+    quality_policy = parse_quality_policy(read_document(policy))
+    previous = parse_schema(read_document(previous_schema)) if previous_schema else None
+    types = parse_declared_types(read_document(schema)) if schema else {}
+
+    from datasource_governance.evaluation.evaluate import PanderaEvaluator
+    from datasource_governance.evaluation.payload import TypedPayload
+    from datasource_governance.sources.csv import CsvOptions
+    from datasource_governance.sources.files import read_file
+
+    options = CsvOptions(delimiter=delimiter, decimal=decimal, encoding=encoding, types=types)
+    payload = TypedPayload(read_file(data, options))
+    validation = PanderaEvaluator().validate(quality_policy, payload, previous)
+    if json:
+        print_json(validation.document())
+    else:
+        _show(validation)
+    return EXIT_NO if validation.outcome is Outcome.BLOCKED else 0
+
+
+def read_document(path: Path) -> bytes:
+    """Return the bytes of a JSON document.
+
+    Raises:
+        InvalidArgumentError: when the file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        why = error.strerror
+    raise InvalidArgumentError(f"{path} cannot be read: {why}")
+
+
+def _show(validation: Validation) -> None:
+    out = console()
+    out.print(rule_table([rule.document() for rule in validation.rules]))  # type: ignore[misc]  # JSON values
+    if validation.schema_diff is not None and validation.schema_diff.changes:
+        out.print(change_table([one.document() for one in validation.schema_diff.changes]))  # type: ignore[misc]  # JSON values
+    for notice in validation.notices:
+        out.print(f"notice: {notice}", markup=False)
+    out.print(
+        f"{validation.row_count} rows, policy {validation.policy_version} "
+        f"({validation.policy_hash[:12]}), fingerprint {validation.fingerprint[:12]}",
+        markup=False,
+    )
+    out.print(f"outcome: {coloured(validation.outcome)}")

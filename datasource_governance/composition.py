@@ -1,0 +1,179 @@
+"""Settings from the environment, and the adapters that services are run with.
+
+The environment is read here and nowhere else. Nothing connects before it is used, and nothing heavy
+is imported before it is needed.
+
+Source: SPEC sections 15 (loading never connects), 16 and 17.
+"""
+
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.errors import InvalidArgumentError, NotFoundError
+from datasource_governance.ports import Evaluator, Payload, UnitOfWork
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from datasource_governance.persistence.verification import Verification
+
+DEFAULT_STATE = ".governance"
+CONNECTIONS_FILE = "connections.env"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the environment says.
+
+    `GOVERNANCE_DATABASE_URL` (application role), `GOVERNANCE_TENANT` (default `default`),
+    `GOVERNANCE_STATE` (directory of `dev` and `demo`, default `.governance`), `GOVERNANCE_KEYS`
+    (directory of private keys, default `<state>/keys`), `GOVERNANCE_DATASOURCES` (directory of
+    declarations, default the packaged demo), `GOVERNANCE_ACTOR` (whose key the command line uses),
+    `GOVERNANCE_DAGSTER_URL` (where `stage create` launches runs), `DATABASE_URL` (administrative).
+    """
+
+    database_url: str | None
+    tenant: str
+    state: Path
+    keys: Path
+    datasources: Path
+    actor: str | None
+    dagster_url: str
+    administrative_url: str | None
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of this process; the connections file fills what is not exported."""
+    state = Path(environment.get("GOVERNANCE_STATE", DEFAULT_STATE))
+    written = _connections(state / CONNECTIONS_FILE)
+    demo = Path(__file__).parent / "demo" / "datasources"
+    return Settings(
+        database_url=environment.get("GOVERNANCE_DATABASE_URL")
+        or written.get("GOVERNANCE_DATABASE_URL"),
+        tenant=environment.get("GOVERNANCE_TENANT", "default"),
+        state=state,
+        keys=Path(environment.get("GOVERNANCE_KEYS", state / "keys")),
+        datasources=Path(environment.get("GOVERNANCE_DATASOURCES", demo)),
+        actor=environment.get("GOVERNANCE_ACTOR"),
+        dagster_url=environment.get("GOVERNANCE_DAGSTER_URL", "http://127.0.0.1:3000"),
+        administrative_url=environment.get("DATABASE_URL"),
+    )
+
+
+def _connections(path: Path) -> dict[str, str]:
+    """Read `KEY=value` lines; no file means nothing was provisioned here."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return {}
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+class Application:
+    """The adapters of one process and tenant. One engine, opened when first used."""
+
+    def __init__(self, settings: Settings, new_id: Callable[[], str] | None = None) -> None:
+        self.settings = settings
+        self._new_id = new_id or _new_id
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """The engine of the application role.
+
+        Raises:
+            InvalidArgumentError: when GOVERNANCE_DATABASE_URL is not set or is not usable.
+        """
+        from datasource_governance.persistence.connection import governance_engine
+
+        if self.settings.database_url is None:
+            raise InvalidArgumentError(
+                "GOVERNANCE_DATABASE_URL is not set; start `datasource-governance dev`, or run "
+                "`datasource-governance db upgrade`, which writes it to "
+                f"{self.settings.state / CONNECTIONS_FILE}"
+            )
+        return governance_engine(self.settings.database_url)
+
+    def work(self) -> UnitOfWork:
+        """Return a unit of work; enter it to begin a transaction."""
+        from datasource_governance.persistence.unit_of_work import PostgresUnitOfWork
+
+        return PostgresUnitOfWork(self.engine, self.settings.tenant, self._new_id)
+
+    def evaluator(self) -> Evaluator:
+        """Return the evaluator; importing it brings in the engines."""
+        from datasource_governance.evaluation.evaluate import PanderaEvaluator
+
+        return PanderaEvaluator()
+
+    def verify_evidence(self, progress: Callable[[int], None] | None = None) -> "Verification":
+        """Verify all evidence of the tenant; `progress` is told of entries read."""
+        from datasource_governance.persistence.verification import verify_evidence
+
+        return verify_evidence(self.engine, self.settings.tenant, progress)
+
+    def delivery_folder(self, declaration: Datasource) -> Path:
+        """Return the folder of a datasource's deliveries; a relative one is below the state.
+
+        Raises:
+            InvalidArgumentError: when the declaration names no folder.
+        """
+        if declaration.folder is None:
+            raise InvalidArgumentError(
+                f"datasource {declaration.id!r} declares no delivery folder: source.folder"
+            )
+        return self.settings.state / declaration.folder
+
+    def read_delivery(self, declaration: Datasource, delivery: str) -> tuple[Payload, Sha256]:
+        """Read one file of the delivery folder; return its payload and its SHA-256.
+
+        Raises:
+            InvalidArgumentError: when `delivery` is not the plain name of a file.
+            NotFoundError: when there is no such file; links are not followed.
+            UnreadableSourceError: when the file is refused.
+        """
+        from datasource_governance.evaluation.payload import TypedPayload
+        from datasource_governance.sources.csv import CsvOptions
+        from datasource_governance.sources.files import read_file
+
+        path = self.delivery_folder(declaration) / checked_name(delivery)
+        if path.is_symlink() or not path.is_file():
+            raise NotFoundError(f"there is no delivery {delivery!r} of {declaration.id!r}")
+        with path.open("rb") as file:
+            sha256 = Sha256(hashlib.file_digest(file, "sha256").hexdigest())
+        options = declaration.csv
+        csv = CsvOptions(
+            delimiter=options.delimiter,
+            decimal=options.decimal,
+            encoding=options.encoding,
+            types=options.types,
+        )
+        return TypedPayload(read_file(path, csv)), sha256
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
+
+
+def checked_name(delivery: str) -> str:
+    """Return a delivery's name if it is one plain name inside a folder.
+
+    Raises:
+        InvalidArgumentError: for a path, a hidden name or anything longer than 200 characters.
+    """
+    if not _NAME.fullmatch(delivery):
+        raise InvalidArgumentError(
+            "a delivery is named by a file name of 1-200 of A-Z a-z 0-9 . _ -, never by a path"
+        )
+    return delivery
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())  # noqa: TID251 - the one place where ids are made

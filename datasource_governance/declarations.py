@@ -1,0 +1,69 @@
+"""Declarations in a repository: `<directory>/<id>/datasource.json` with policies beside it.
+
+Source: SPEC section 15 ("Loading reads only declarations in the repository").
+"""
+
+from pathlib import Path
+
+from datasource_governance.domain.datasource import Datasource, parse_datasource
+from datasource_governance.errors import InvalidPolicyError, Problem
+
+FILE_NAME = "datasource.json"
+
+
+def read_declarations(directory: Path) -> list[Datasource]:
+    """Return every declaration below a directory, ordered by id.
+
+    Raises:
+        InvalidPolicyError: with the problems of all declarations, each naming its file; also when
+            the directory holds none.
+    """
+    problems: list[Problem] = []
+    found: dict[str, Datasource] = {}
+    for path in sorted(directory.glob(f"*/{FILE_NAME}")):
+        try:
+            declaration = read_declaration(path)
+        except InvalidPolicyError as error:
+            problems.extend(error.problems)
+            continue
+        if declaration.id in found:
+            problems.append(
+                Problem(
+                    kind="invalid_value",
+                    names=(declaration.id,),
+                    message=f"{path}: datasource {declaration.id!r} is declared twice",
+                )
+            )
+        found[declaration.id] = declaration
+    if not found and not problems:
+        message = f"no */{FILE_NAME} in it; GOVERNANCE_DATASOURCES names the directory"
+        problems.append(Problem(kind="not_found", message=message))
+    if problems:
+        raise InvalidPolicyError(f"declarations in {directory}", problems)
+    return [found[name] for name in sorted(found)]
+
+
+def read_declaration(path: Path) -> Datasource:
+    """Return the declaration in one file.
+
+    Raises:
+        InvalidPolicyError: with every problem of it and of the policies that it names.
+    """
+    try:
+        return parse_datasource(path.read_bytes(), lambda name: (path.parent / name).read_bytes())
+    except OSError as error:
+        problem = Problem(kind="not_found", message=f"cannot be read: {error.strerror}")
+    except InvalidPolicyError as error:
+        raise InvalidPolicyError(
+            str(path),
+            [
+                Problem(
+                    kind=one.kind,
+                    pointer=one.pointer,
+                    names=one.names,
+                    message=f"{path.parent.name}/{FILE_NAME}: {one.message}",
+                )
+                for one in error.problems
+            ],
+        ) from None
+    raise InvalidPolicyError(str(path), [problem])

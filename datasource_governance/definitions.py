@@ -1,0 +1,23 @@
+"""The code location: the registered datasources as Dagster definitions.
+
+Reads the environment once; connects to nothing. `GOVERNANCE_DATASOURCES` names the directory of
+declarations; without it this is the demo, with its example of a downstream asset.
+
+Source: SPEC section 15.
+"""
+
+import dagster as dg
+
+from datasource_governance.composition import Application, read_settings
+from datasource_governance.declarations import read_declarations
+from datasource_governance.demo.assets import airport_countries
+from datasource_governance.orchestration.registry import governed_definitions
+
+_settings = read_settings()
+_declarations = read_declarations(_settings.datasources)
+_examples = [airport_countries] if any(one.id == "airports" for one in _declarations) else []
+
+defs = dg.Definitions.merge(
+    governed_definitions(_declarations, Application(_settings)),
+    dg.Definitions(assets=_examples),
+)

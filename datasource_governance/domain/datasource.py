@@ -1,0 +1,270 @@
+"""The declaration of one datasource: what it is, how its deliveries are read, what governs it.
+
+A declaration is a strict JSON document beside the code. It decides nothing by itself: loading reads
+it, and applying it records its policies as versions.
+
+Source: SPEC sections 1, 6, 15 and 17.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
+from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.policy_keys import (
+    FIELD_NAME,
+    Different,
+    Key,
+    Record,
+    read_document,
+)
+from datasource_governance.domain.policy_values import (
+    Choice,
+    Flag,
+    ListOf,
+    MapOf,
+    Place,
+    Text,
+)
+from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
+from datasource_governance.domain.retention_policy import RetentionPolicy, parse_retention_policy
+from datasource_governance.domain.schema import DataType
+from datasource_governance.errors import InvalidPolicyError
+
+T = TypeVar("T")
+
+MAXIMUM_KINDS = 10
+
+
+class DatasourceKind(StrEnum):
+    """How deliveries come: staged by hand, re-read from an origin, published by a producer."""
+
+    STATIC = "static"
+    CACHED = "cached"
+    PUBLISHED = "published"
+
+
+class Promote(StrEnum):
+    """Who promotes a stage that needs no approval and no review: an operator, or nobody."""
+
+    MANUAL = "manual"
+    AUTOMATIC = "automatic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvOptions:
+    """How CSV deliveries are read. `schema` holds the declared types; other fields are inferred."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    schema: Mapping[str, DataType] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datasource:
+    """One declared datasource.
+
+    `folder` is where deliveries are put, relative to the declaration's own folder; None: nothing is
+    delivered as files. A policy that is None is not declared. With `allow_supplied_policy` a stage
+    may bring the quality policy it is validated by.
+    """
+
+    id: str
+    kind: DatasourceKind
+    description: str | None
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    tags: Mapping[str, str]
+    folder: str | None
+    csv: CsvOptions
+    promote: Promote
+    quality_policy: QualityPolicy | None
+    approval_policy: ApprovalPolicy | None
+    retention_policy: RetentionPolicy | None
+    allow_supplied_policy: bool
+
+
+def parse_datasource(
+    document: str | bytes | Mapping[str, object], files: Callable[[str], bytes]
+) -> Datasource:
+    """Read a declaration, with the policy files that it names.
+
+    Args:
+        document: JSON text, bytes or an already strictly parsed object.
+        files: returns the bytes of a file beside the declaration, or raises OSError; called with a
+            plain name that ends in `.json`.
+
+    Raises:
+        InvalidPolicyError: with every problem at once, those of the policies included; the message
+            of a problem in a policy file starts with the file's name and the pointer into it.
+    """
+    return read_document(_declaration(files), document, what="datasource declaration")
+
+
+_FILE_NAME = Text(
+    expected="a policy, or the name of a .json file beside the declaration",
+    pattern=r"[^/\\]+\.json",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy(Generic[T]):
+    """A policy, written out or as the name of a file beside the declaration."""
+
+    parse: Callable[[bytes | Mapping[str, object]], T]
+    files: Callable[[str], bytes]
+    expected: str = _FILE_NAME.expected
+
+    def read(self, value: Json, place: Place) -> T | None:
+        if isinstance(value, dict):
+            return self._inline(value, place)
+        name = _FILE_NAME.read(value, place)
+        return None if name is None else self._from_file(name, place)
+
+    def _inline(self, value: dict[str, Json], place: Place) -> T | None:
+        try:
+            return self.parse(value)
+        except InvalidPolicyError as error:
+            place.adopt(error.problems)
+        return None
+
+    def _from_file(self, name: str, place: Place) -> T | None:
+        try:
+            return self.parse(self.files(name))
+        except InvalidPolicyError as error:
+            for one in error.problems:
+                place.report(one.kind, f"{name}{one.pointer}: {one.message}", *one.names)
+        except OSError:
+            place.report("invalid_value", f"{name} cannot be read beside the declaration", name)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoding:
+    """The name of a text encoding that the interpreter has."""
+
+    expected: str = "the name of a text encoding"
+
+    def read(self, value: Json, place: Place) -> str | None:
+        if isinstance(value, str):
+            try:
+                "a".encode(value)
+            except (LookupError, ValueError):
+                return place.refuse(self, value)
+            return value
+        return place.refuse(self, value)
+
+
+_ID = Text(
+    expected="a lower-case letter, then at most 62 lower-case letters, digits or underscores",
+    pattern=r"[a-z][a-z0-9_]{0,62}",
+)
+_DESCRIPTION = Text(expected="a text that is not blank", allows_control_characters=True)
+# What Dagster accepts: a legal declaration never stops a code location from loading.
+_OWNER = Text(
+    expected="an e-mail address, or team: and a name",
+    pattern=r"team:.+|[A-Za-z0-9_][A-Za-z0-9._%+-]*@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}",
+)
+_TAG_PART = r"[A-Za-z0-9_.-]{1,63}"
+_KIND = Text(
+    expected="1 to 63 letters, digits, underscores, points or hyphens",
+    pattern=_TAG_PART,
+)
+_TAG_KEY = Text(
+    expected="a tag key: 1 to 63 letters, digits or _.- and before them a namespace with a slash",
+    pattern=rf"({_TAG_PART}/)?{_TAG_PART}",
+)
+_TAG_VALUE = Text(
+    expected="a tag value: at most 63 letters, digits or _.-", pattern=r"[A-Za-z0-9_.-]{0,63}"
+)
+_FOLDER = Text(
+    expected="a folder below the declaration's, with slashes and without ..",
+    pattern=r"(?!\.\.(/|$))[^/\\]+(/(?!\.\.(/|$))[^/\\]+)*/?",
+)
+
+_SOURCE = Record(keys=(Key("folder", _FOLDER, required=True),), build=lambda folder: folder)
+_CSV = Record(
+    keys=(
+        Key(
+            "delimiter",
+            Text(
+                expected="one character, no quote and no line end",
+                pattern=r'[^"\r\n]',
+                allows_control_characters=True,
+            ),
+            default=",",
+        ),
+        Key("decimal", Text(expected="a point or a comma", pattern="[.,]"), default="."),
+        Key(
+            "encoding",
+            _Encoding(),
+            default="utf-8",
+        ),
+        Key(
+            "schema",
+            MapOf(key=FIELD_NAME, item=Choice(DataType), expected="an object of field and type"),
+            default=MappingProxyType({}),
+        ),
+    ),
+    build=CsvOptions,
+    constraints=(Different("delimiter", "decimal"),),
+)
+
+
+_UNGOVERNED = {
+    "quality_policy": None,
+    "approval_policy": None,
+    "retention_policy": None,
+    "allow_supplied_policy": False,
+}
+
+
+def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
+    governance = Record(
+        keys=(
+            Key("quality_policy", _Policy(parse_quality_policy, files)),
+            Key("approval_policy", _Policy(parse_approval_policy, files)),
+            Key("retention_policy", _Policy(parse_retention_policy, files)),
+            Key("allow_supplied_policy", Flag(), default=False),
+        ),
+        build=dict[str, object],
+    )
+    return Record(
+        keys=(
+            Key("id", _ID, required=True),
+            Key("kind", Choice(DatasourceKind), required=True),
+            Key("description", _DESCRIPTION),
+            Key(
+                "owners",
+                ListOf(item=_OWNER, expected="a list of owners", repeated="invalid_value"),
+                default=(),
+            ),
+            Key(
+                "kinds",
+                ListOf(
+                    item=_KIND,
+                    expected=f"a list of at most {MAXIMUM_KINDS} kinds",
+                    maximum=MAXIMUM_KINDS,
+                    repeated="invalid_value",
+                ),
+                default=(),
+            ),
+            Key(
+                "tags",
+                MapOf(key=_TAG_KEY, item=_TAG_VALUE, expected="an object of texts"),
+                default=MappingProxyType({}),
+            ),
+            Key("source", _SOURCE),
+            Key("csv", _CSV, default=CsvOptions()),
+            Key("promote", Choice(Promote), default=Promote.MANUAL),
+            Key("governance", governance, default=_UNGOVERNED),
+        ),
+        build=lambda source, governance, **values: Datasource(
+            folder=source, **governance, **values
+        ),
+        named_by="id",
+    )

@@ -1,0 +1,43 @@
+"""Events for other systems: written to the outbox in the transaction that they tell of.
+
+A body holds ids, hashes, counts, states and instants only.
+
+Source: SPEC sections 8, 13.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from datasource_governance.domain.canonical import canonical_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event. `id` is what receivers tell duplicates by."""
+
+    id: str
+    datasource: str
+    type: str
+    body: bytes
+    created_at: datetime
+
+
+def event(
+    event_id: str, kind: str, *, datasource: str, facts: Mapping[str, object], now: datetime
+) -> Event:
+    """Return the event `datasource.<kind>` with its facts."""
+    body = {
+        "id": event_id,
+        "type": f"datasource.{kind}",
+        "datasource": datasource,
+        "at": now.isoformat(),
+        "facts": facts,
+    }
+    return Event(
+        id=event_id,
+        datasource=datasource,
+        type=f"datasource.{kind}",
+        body=canonical_bytes(body),
+        created_at=now,
+    )

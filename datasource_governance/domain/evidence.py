@@ -1,0 +1,327 @@
+"""Hash-chained evidence: link entries, commit to rows, find every break.
+
+Every transition appends one entry to a chain. An entry's hash covers the previous one, its place and
+its body; the body commits to the columns of every row that the transition wrote: once to those that
+never change (`immutable`), and each time to those that may (`mutable`). So verification finds an
+edited business row as well as an edited entry, and a row that nothing accounts for.
+
+Source: SPEC section 13.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from datasource_governance.domain.canonical import (
+    Json,
+    Sha256,
+    canonical_bytes,
+    digest,
+    load_canonical,
+)
+from datasource_governance.errors import GuardError
+
+TENANT_CHAIN = "tenant"
+"""The chain of what belongs to no datasource: actors, keys, grants."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Cell = None | bool | int | str | bytes | datetime
+Key = tuple[str, ...]
+
+
+def datasource_chain(datasource: str) -> str:
+    """Return the chain of one datasource."""
+    return f"datasource/{datasource}"
+
+
+def microseconds(at: datetime) -> int:
+    """Return whole microseconds since 1970-01-01 UTC."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def commit_columns(table: str, columns: Mapping[str, Cell]) -> Sha256:
+    """Return the digest of named column values; names and types are part of it.
+
+    A null, an empty text and empty bytes differ; columns are taken in order of their names.
+    """
+    parts: list[bytes] = []
+    for name in sorted(columns):
+        parts += [name.encode(), *_cell(columns[name])]
+    return digest(f"datasource_governance/row/{table}/v1", *parts)
+
+
+def _cell(value: Cell) -> tuple[bytes, bytes]:
+    if value is None:
+        return b"null", b""
+    if isinstance(value, bool):
+        return b"boolean", b"true" if value else b"false"
+    if isinstance(value, int):
+        return b"integer", str(value).encode()
+    if isinstance(value, str):
+        return b"text", value.encode()
+    if isinstance(value, datetime):
+        return b"instant", str(microseconds(value)).encode()
+    return b"bytes", value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCommitment:
+    """What an entry says about one row. `immutable` is given when the row is born, else None."""
+
+    table: str
+    key: Key
+    immutable: Sha256 | None
+    mutable: Sha256 | None
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON form kept in an entry's body."""
+        return {
+            "table": self.table,
+            "key": list(self.key),
+            "immutable": self.immutable,
+            "mutable": self.mutable,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One link. `body` are canonical bytes of ids, hashes, counts, states and instants only."""
+
+    tenant: str
+    chain: str
+    sequence: int
+    previous_hash: Sha256
+    kind: str
+    subject: str
+    body: bytes
+    at: datetime
+    entry_hash: Sha256
+
+    def document(self) -> dict[str, Json]:
+        """Return the form in which a segment travels, enough to recompute the hash."""
+        return {
+            "tenant": self.tenant,
+            "chain": self.chain,
+            "sequence": self.sequence,
+            "previous_hash": self.previous_hash,
+            "kind": self.kind,
+            "subject": self.subject,
+            "body": load_canonical(self.body),
+            "at_microseconds": microseconds(self.at),
+            "entry_hash": self.entry_hash,
+        }
+
+    def recomputed_hash(self) -> Sha256:
+        """Return the hash that the entry's own content has now."""
+        return _entry_hash(self)
+
+    def rows(self) -> Iterator[RowCommitment]:
+        """Return what the entry says about rows; nothing if its body was spoiled."""
+        try:
+            document = load_canonical(self.body)
+        except ValueError:
+            return
+        rows = document.get("rows") if isinstance(document, dict) else None
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and isinstance(row.get("key"), list):
+                yield RowCommitment(
+                    table=str(row.get("table")),
+                    key=tuple(str(part) for part in row["key"]),  # type: ignore[union-attr]  # a list, as tested
+                    immutable=_hash_or_none(row.get("immutable")),
+                    mutable=_hash_or_none(row.get("mutable")),
+                )
+
+
+def _hash_or_none(value: Json | None) -> Sha256 | None:
+    return Sha256(value) if isinstance(value, str) else None
+
+
+def _entry_hash(entry: Entry) -> Sha256:
+    return digest(
+        "datasource_governance/evidence/v1",
+        entry.tenant.encode(),
+        entry.chain.encode(),
+        entry.sequence.to_bytes(8, "big", signed=True),
+        entry.previous_hash.encode(),
+        entry.kind.encode(),
+        entry.subject.encode(),
+        microseconds(entry.at).to_bytes(8, "big", signed=True),
+        entry.body,
+    )
+
+
+def genesis(tenant: str, chain: str) -> Sha256:
+    """Return the previous hash of a chain's first entry; it differs for every chain."""
+    return digest("datasource_governance/genesis/v1", tenant.encode(), chain.encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The last sequence and hash of a chain, as stored beside it."""
+
+    tenant: str
+    chain: str
+    sequence: int
+    entry_hash: Sha256
+
+
+def link(  # noqa: PLR0913 - the columns of an entry, all by name
+    head: Head,
+    *,
+    kind: str,
+    subject: str,
+    facts: Mapping[str, object],
+    rows: Iterable[RowCommitment],
+    at: datetime,
+) -> Entry:
+    """Return the entry that follows `head`."""
+    body = {"kind": kind, "subject": subject, "facts": facts, "rows": [row.document() for row in rows]}
+    unhashed = Entry(
+        tenant=head.tenant,
+        chain=head.chain,
+        sequence=head.sequence + 1,
+        previous_hash=head.entry_hash,
+        kind=kind,
+        subject=subject,
+        body=canonical_bytes(body),
+        at=at,
+        entry_hash=Sha256(""),
+    )
+    return _with_hash(unhashed)
+
+
+def _with_hash(entry: Entry) -> Entry:
+    from dataclasses import replace
+
+    return replace(entry, entry_hash=_entry_hash(entry))
+
+
+class BreakKind(StrEnum):
+    """What is wrong at one place."""
+
+    GAP = "gap"
+    ALTERED_ENTRY = "altered_entry"
+    WRONG_HEAD = "wrong_head"
+    ALTERED_ROW = "altered_row"
+    MISSING_ROW = "missing_row"
+    ORPHAN_ROW = "orphan_row"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """One break, named by table and key. `time_regression` is not one: clocks may step back."""
+
+    kind: BreakKind
+    table: str
+    key: Key
+    message: str
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON form of a report."""
+        return {
+            "kind": str(self.kind),
+            "table": self.table,
+            "key": list(self.key),
+            "message": self.message,
+        }
+
+
+def find_chain_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
+    """Check one chain, given in order of sequence: every link, every hash, the stored head."""
+    breaks: list[Break] = []
+    expected, previous = 1, None
+    for entry in entries:
+        key = (entry.tenant, entry.chain, str(entry.sequence))
+        if entry.sequence != expected:
+            missing = f"{expected}" if entry.sequence == expected + 1 else f"{expected} onwards"
+            breaks.append(
+                _broken(
+                    BreakKind.GAP,
+                    "evidence",
+                    (entry.tenant, entry.chain, str(expected)),
+                    f"entry {missing} is missing before entry {entry.sequence}",
+                )
+            )
+        wanted = previous or genesis(entry.tenant, entry.chain)
+        if entry.recomputed_hash() != entry.entry_hash:
+            breaks.append(_broken(BreakKind.ALTERED_ENTRY, "evidence", key, "its hash is not its content's"))
+        elif entry.previous_hash != wanted and entry.sequence == expected:
+            breaks.append(_broken(BreakKind.ALTERED_ENTRY, "evidence", key, "it does not follow the entry before"))
+        expected, previous = entry.sequence + 1, entry.entry_hash
+    return breaks + _head_breaks(entries, head)
+
+
+def _head_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
+    last = entries[-1] if entries else None
+    if head is None and last is None:
+        return []
+    place = (head or last).tenant, (head or last).chain  # type: ignore[union-attr]  # one of them exists
+    if head is None:
+        return [_broken(BreakKind.WRONG_HEAD, "evidence_head", place, "the chain has no head")]
+    if last is None or head.sequence > last.sequence:
+        found = last.sequence if last else 0
+        message = f"the head says {head.sequence} entries, {found} are there"
+        gap = (*place, str(found + 1))
+        return [
+            _broken(BreakKind.GAP, "evidence", gap, message),
+            _broken(BreakKind.WRONG_HEAD, "evidence_head", place, message),
+        ]
+    if (head.sequence, head.entry_hash) != (last.sequence, last.entry_hash):
+        return [_broken(BreakKind.WRONG_HEAD, "evidence_head", place, "the head is not the last entry")]
+    return []
+
+
+Rows = Mapping[tuple[str, Key], tuple[Sha256, Sha256 | None]]
+"""(table, key) to the commitments (immutable, mutable) of the row as it is now."""
+
+
+def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
+    """Hold the rows that are there against what the chains say about them."""
+    breaks: list[Break] = []
+    for place, (immutable, mutable) in committed.items():
+        table, key = place
+        if place not in present:
+            breaks.append(_broken(BreakKind.MISSING_ROW, table, key, "evidence speaks of it, it is gone"))
+            continue
+        now_immutable, now_mutable = present[place]
+        if now_immutable != immutable:
+            breaks.append(_broken(BreakKind.ALTERED_ROW, table, key, "what never changes was changed"))
+        elif now_mutable != mutable:
+            breaks.append(_broken(BreakKind.ALTERED_ROW, table, key, "it is not as the last transition left it"))
+    breaks += [
+        _broken(BreakKind.ORPHAN_ROW, table, key, "no evidence speaks of it")
+        for table, key in present
+        if (table, key) not in committed
+    ]
+    return sorted(breaks, key=lambda one: (one.table, one.key))
+
+
+def fold_rows(
+    committed: dict[tuple[str, Key], tuple[Sha256, Sha256 | None]], entry: Entry
+) -> None:
+    """Take over into `committed` what one more entry says about rows."""
+    for row in entry.rows():
+        place = (row.table, row.key)
+        immutable = row.immutable or committed.get(place, (Sha256(""), None))[0]
+        committed[place] = (immutable, row.mutable)
+
+
+def check_unbroken(breaks: Sequence[Break]) -> None:
+    """Refuse to go on over broken evidence.
+
+    Raises:
+        GuardError: code `evidence_chain_broken`, naming the first break.
+    """
+    if breaks:
+        first = breaks[0]
+        raise GuardError(
+            f"evidence is broken: {first.kind} in {first.table} at {'/'.join(first.key)}; "
+            "run: evidence verify",
+            code="evidence_chain_broken",
+            breaks=tuple(breaks),
+        )
+
+
+def _broken(kind: BreakKind, table: str, key: Key, message: str) -> Break:
+    return Break(kind=kind, table=table, key=key, message=message)

@@ -1,0 +1,168 @@
+"""Immutable revisions of a datasource and the one decision that makes one current.
+
+Source: SPEC sections 1 ("Materialization") and 8; acceptance decision APPROVAL_BINDING.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from datasource_governance.domain.actor import SYSTEM, ActorId
+from datasource_governance.domain.approval import Quorum
+from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes, load_canonical
+from datasource_governance.domain.evidence import Entry
+from datasource_governance.domain.stage import Stage, StageState, check_live
+from datasource_governance.domain.target import Target
+from datasource_governance.domain.validation import Outcome
+from datasource_governance.errors import GuardError
+
+PROVENANCE_FORMAT = "datasource_governance/provenance/v1"
+
+
+class Disposition(StrEnum):
+    """Whether the payload is still there. Schema, provenance and evidence always are."""
+
+    RETAINED = "retained"
+    PURGING = "purging"
+    PURGED = "purged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materialization:
+    """One immutable revision. `provenance` are the canonical bytes of how it came to be."""
+
+    id: str
+    datasource: str
+    stage: str
+    revision: int
+    schema: bytes
+    payload_fingerprint: Sha256
+    payload_sha256: Sha256
+    row_count: int
+    byte_count: int
+    provenance: bytes
+    created_by: ActorId
+    created_at: datetime
+    disposition: Disposition = Disposition.RETAINED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """What promoting a stage gave: the materialization, and whether this call made it."""
+
+    materialization: Materialization
+    created: bool
+
+
+def check_promotable(
+    stage: Stage, target: Target, *, quorum: Quorum | None, actor: ActorId
+) -> None:
+    """Refuse a promotion for which not every guard holds.
+
+    `quorum` is None where approval is not required. `system` promotes only what a quorum approved,
+    or a ready stage with nothing to review of a datasource that declares `promote: automatic`.
+
+    Raises:
+        GuardError: `stage_blocked`, `stage_rejected`, `stage_outdated`, `quorum_not_met`,
+            `not_authorised`.
+    """
+    if stage.state is StageState.FAILED:
+        raise GuardError(
+            f"stage {stage.id} failed validation and can never be promoted; correct the delivery "
+            "and create a new stage",
+            code="stage_blocked",
+            stage=stage.id,
+        )
+    if stage.state is StageState.REJECTED:
+        raise GuardError(
+            f"stage {stage.id} was rejected; create a new stage",
+            code="stage_rejected",
+            stage=stage.id,
+        )
+    check_live(stage, target)
+    if stage.approval_required and (quorum is None or not quorum.met):
+        missing = quorum.missing if quorum else 1
+        raise GuardError(
+            f"stage {stage.id} needs {missing} more approval(s) that hold now",
+            code="quorum_not_met",
+            stage=stage.id,
+            missing=missing,
+        )
+    if actor == SYSTEM and quorum is None and not promotes_by_itself(stage, target):
+        raise GuardError(
+            f"stage {stage.id} is ready and waits for an operator: promote {stage.id}",
+            code="not_authorised",
+            stage=stage.id,
+        )
+
+
+def promotes_by_itself(stage: Stage, target: Target) -> bool:
+    """Tell whether a stage needs no person: `promote: automatic` and nothing to review."""
+    return (
+        target.promotion == "automatic"
+        and not stage.approval_required
+        and stage.state is StageState.READY
+        and stage.outcome is Outcome.READY
+    )
+
+
+def materialize(
+    materialization_id: str,
+    stage: Stage,
+    *,
+    target: Target,
+    tenant: str,
+    quorum: Quorum | None,
+    segment: Sequence[Entry],
+    actor: ActorId,
+    now: datetime,
+) -> Materialization:
+    """Return the materialization that a stage becomes, with its complete provenance."""
+    approval: object = "not required" if quorum is None else quorum.document()
+    provenance = {
+        "format": PROVENANCE_FORMAT,
+        "datasource": stage.datasource,
+        "base": stage.base,
+        "stage": {
+            "id": stage.id,
+            "fingerprint": stage.fingerprint(tenant),
+            "creator": stage.creator,
+            "attestation": stage.attestation_id,
+            "delivery_sha256": stage.delivery_sha256,
+            "created_at": stage.created_at.isoformat(),
+        },
+        "policies": {
+            "quality": stage.quality_policy_hash,
+            "approval": stage.approval_policy_hash,
+            "source": stage.policy_source,
+        },
+        "validation": load_canonical(stage.validation),
+        "validation_hash": stage.validation_hash,
+        "approval": approval,
+        "evidence": [entry.document() for entry in segment],
+        "promoted_by": actor,
+        "promoted_at": now.isoformat(),
+    }
+    return Materialization(
+        id=materialization_id,
+        datasource=stage.datasource,
+        stage=stage.id,
+        revision=target.revision + 1,
+        schema=stage.schema,
+        payload_fingerprint=stage.payload_fingerprint,
+        payload_sha256=stage.payload_sha256,
+        row_count=stage.row_count,
+        byte_count=stage.byte_count,
+        provenance=canonical_bytes(provenance),
+        created_by=actor,
+        created_at=now,
+    )
+
+
+def provenance_of(materialization: Materialization) -> dict[str, Json]:
+    """Return the provenance as a JSON object."""
+    document = load_canonical(materialization.provenance)
+    if not isinstance(document, dict):
+        raise TypeError("provenance is a JSON object")
+    return document

@@ -1,0 +1,172 @@
+"""A candidate delivery: its states, its fingerprint and the guards that keep it alive.
+
+    failed | ready | awaiting_approval
+    awaiting_approval --reject--> rejected
+    ready, awaiting_approval --promote--> promoted
+    ready, awaiting_approval --another materialization became current--> superseded
+
+A quorum changes no state and a policy change writes nothing: while the hashes that a stage is bound
+to differ from the target's, deciding and promoting are refused (`stage_outdated`).
+
+Source: SPEC section 6.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from datasource_governance.domain.actor import ActorId
+from datasource_governance.domain.approval_policy import ApprovalPolicy
+from datasource_governance.domain.canonical import Sha256, document_digest
+from datasource_governance.domain.target import Target
+from datasource_governance.domain.validation import EVALUATOR_VERSION, Outcome, Validation
+from datasource_governance.errors import GuardError
+
+
+class StageState(StrEnum):
+    """Where a stage is in its life."""
+
+    FAILED = "failed"
+    READY = "ready"
+    AWAITING_APPROVAL = "awaiting_approval"
+    REJECTED = "rejected"
+    PROMOTED = "promoted"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+
+
+OPEN_STATES = frozenset({StageState.READY, StageState.AWAITING_APPROVAL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A candidate delivery, stored with its validation and never edited; only `state` moves.
+
+    `payload_fingerprint` is the content's, `payload_sha256` that of the stored bytes; `base` is the
+    materialization that was current when the stage was validated, or None.
+    """
+
+    id: str
+    datasource: str
+    creator: ActorId
+    attestation_id: str | None
+    delivery: str
+    delivery_sha256: Sha256
+    schema: bytes
+    payload_fingerprint: Sha256
+    payload_sha256: Sha256
+    row_count: int
+    byte_count: int
+    base: str | None
+    quality_policy_hash: Sha256
+    approval_policy_hash: Sha256 | None
+    approval_required: bool
+    policy_source: str
+    evaluator_version: str
+    outcome: Outcome
+    validation: bytes
+    validation_hash: Sha256
+    created_at: datetime
+    state: StageState
+
+    def fingerprint(self, tenant: str) -> Sha256:
+        """Return the digest that identifies what is decided about (SPEC section 6)."""
+        return document_digest(
+            "datasource_governance/stage/v1",
+            {
+                "tenant": tenant,
+                "stage": self.id,
+                "datasource": self.datasource,
+                "schema": self.schema.decode(),
+                "payload": self.payload_fingerprint,
+                "payload_sha256": self.payload_sha256,
+                "row_count": self.row_count,
+                "byte_count": self.byte_count,
+                "base": self.base,
+                "creator": self.creator,
+                "quality_policy_hash": self.quality_policy_hash,
+                "policy_source": self.policy_source,
+                "evaluator_version": self.evaluator_version,
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What arrived and who is proven to have brought it. `creator` may be `unattested`."""
+
+    name: str
+    sha256: Sha256
+    payload_sha256: Sha256
+    creator: ActorId
+    attestation_id: str | None
+
+
+def new_stage(
+    stage_id: str,
+    delivery: Delivery,
+    validation: Validation,
+    *,
+    target: Target,
+    approval_policy: ApprovalPolicy | None,
+    now: datetime,
+) -> Stage:
+    """Return the stage that a validated delivery becomes: failed, awaiting approval or ready."""
+    required = approval_policy is not None and approval_policy.required
+    return Stage(
+        id=stage_id,
+        datasource=target.datasource,
+        creator=delivery.creator,
+        attestation_id=delivery.attestation_id,
+        delivery=delivery.name,
+        delivery_sha256=delivery.sha256,
+        schema=validation.schema_bytes(),
+        payload_fingerprint=validation.fingerprint,
+        payload_sha256=delivery.payload_sha256,
+        row_count=validation.row_count,
+        byte_count=validation.byte_count,
+        base=target.current,
+        quality_policy_hash=validation.policy_hash,
+        approval_policy_hash=target.approval_policy_hash,
+        approval_required=required,
+        policy_source="inherited",
+        evaluator_version=EVALUATOR_VERSION,
+        outcome=validation.outcome,
+        validation=validation.hashed_bytes(),
+        validation_hash=validation.hash,
+        created_at=now,
+        state=_first_state(validation.outcome, approval_required=required),
+    )
+
+
+def _first_state(outcome: Outcome, *, approval_required: bool) -> StageState:
+    if outcome is Outcome.BLOCKED:
+        return StageState.FAILED
+    return StageState.AWAITING_APPROVAL if approval_required else StageState.READY
+
+
+def check_live(stage: Stage, target: Target) -> None:
+    """Refuse a stage whose base or policies are not the target's present ones.
+
+    Raises:
+        GuardError: code `stage_outdated`, naming what differs and what to do.
+    """
+    different = [
+        name
+        for name, bound, present in (
+            ("base materialization", stage.base, target.current),
+            ("quality policy", stage.quality_policy_hash, target.quality_policy_hash),
+            ("approval policy", stage.approval_policy_hash, target.approval_policy_hash),
+        )
+        if bound != present
+    ]
+    if stage.state is StageState.SUPERSEDED and not different:
+        different = ["base materialization"]
+    if different:
+        raise GuardError(
+            f"stage {stage.id} is outdated: {' and '.join(different)} changed since it was "
+            "validated; create a new stage",
+            code="stage_outdated",
+            stage=stage.id,
+            different=tuple(different),
+        )

@@ -1,0 +1,68 @@
+"""What each action is signed over: one function per action, for the signer and the verifier.
+
+Source: SPEC section 7, last paragraph; section 6 (creator); section 17 (grants, keys).
+"""
+
+from datasource_governance.domain.actor import ActorId, Role
+from datasource_governance.domain.approval import Subject
+from datasource_governance.domain.attestation import KeyKind, key_id, reason_hash
+from datasource_governance.domain.canonical import Json, Sha256
+from datasource_governance.domain.datasource import Datasource
+
+
+def delivery_subject(datasource: str, file_sha256: Sha256) -> dict[str, Json]:
+    """Return what a creator signs: this file, for this datasource."""
+    return {"datasource": datasource, "file_sha256": file_sha256}
+
+
+def decision_subject(subject: Subject, reason: str) -> dict[str, Json]:
+    """Return what an approver signs: the hashes that were reviewed, and the reason's."""
+    return {**subject.document(), "reason_hash": reason_hash(reason)}
+
+
+def promotion_subject(subject: Subject) -> dict[str, Json]:
+    """Return what an operator signs: the stage exactly as reviewed."""
+    return subject.document()
+
+
+def apply_subject(declaration: Datasource) -> dict[str, Json]:
+    """Return what an administrator signs: the policies that a declaration brings into force."""
+    return {
+        "datasource": declaration.id,
+        "kind": declaration.kind,
+        "promotion": declaration.promote,
+        "quality_policy": _hash(declaration.quality_policy),
+        "approval_policy": _hash(declaration.approval_policy),
+        "retention_policy": _hash(declaration.retention_policy),
+    }
+
+
+def _hash(policy: object) -> str | None:
+    return getattr(policy, "hash", None)
+
+
+def key_subject(
+    actor: ActorId, kind: KeyKind, public_key: bytes, display_name: str
+) -> dict[str, Json]:
+    """Return what an administrator signs to let a key attest for an actor."""
+    return {
+        "actor": actor,
+        "display_name": display_name,
+        "kind": str(kind),
+        "registered_key": key_id(public_key),
+    }
+
+
+def revocation_subject(key: Sha256) -> dict[str, Json]:
+    """Return what an administrator signs to end a key."""
+    return {"revoked_key": key}
+
+
+def grant_subject(actor: ActorId, role: Role, datasource: str | None) -> dict[str, Json]:
+    """Return what an administrator signs to give authority."""
+    return {"actor": actor, "role": str(role), "datasource": datasource}
+
+
+def withdrawal_subject(grant_id: str) -> dict[str, Json]:
+    """Return what an administrator signs to withdraw authority."""
+    return {"grant": grant_id}

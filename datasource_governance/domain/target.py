@@ -1,0 +1,32 @@
+"""The present governance of one datasource: what stages and promotions are held against.
+
+Source: SPEC sections 1 ("Datasource"), 6 and 7.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One datasource as it stands: policies in force, current materialization, revision.
+
+    `revision` counts the materializations that became current; it is what the current pointer is
+    compared and swapped by. `promotion` is `manual` or `automatic`.
+    """
+
+    datasource: str
+    kind: str
+    quality_policy_hash: Sha256 | None
+    approval_policy_hash: Sha256 | None
+    retention_policy_hash: Sha256 | None
+    promotion: str
+    current: str | None
+    revision: int
+    created_at: datetime
+
+    def settings(self) -> bytes:
+        """Return the declared settings that guards read, as canonical bytes."""
+        return canonical_bytes({"promotion": self.promotion})

@@ -1,0 +1,20 @@
+"""The border of evaluation: an exception inside it is known outside only as "did not work".
+
+Source: SPEC section 5, "No cell value leaves evaluation".
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from datasource_governance.errors import GovernanceError
+from datasource_governance.sources.refusal import refused, shielded
+
+Result = TypeVar("Result")
+
+
+def attempt(compute: Callable[[], Result]) -> Result | None:
+    """Return what `compute` returns, or None where it raised; nothing of the exception survives."""
+    try:
+        return shielded(compute, refused("table", "not_evaluated", "could not be evaluated"))
+    except GovernanceError:
+        return None

@@ -1,0 +1,176 @@
+"""Pandera check and schema classes that carry rules.
+
+A check computes from the frame that Pandera hands it, gives Pandera one boolean, and leaves its
+outcome in a recorder, so that Pandera has no failure frame to collect cells from. All checks of one
+`validate` call share the frame's typed form; the next call starts anew. The schema classes undo
+what would skip checks: environment variables, configuration contexts, lazy frames, samples.
+
+Classes are made on first use, because Pandera and the frame libraries are slow to import.
+
+Source: SPEC section 5.
+"""
+
+import functools
+import inspect
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from datasource_governance.domain.quality_policy import Rule
+from datasource_governance.domain.validation import RuleOutcome, Status
+from datasource_governance.errors import EvaluationError, InvalidArgumentError
+from datasource_governance.evaluation.boundary import attempt
+from datasource_governance.evaluation.frames import restored
+from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
+from datasource_governance.sources.frames import from_data
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Recorder = MutableMapping[str, RuleOutcome]
+"""Outcomes by rule id, as the checks of the latest `validate` call left them."""
+
+
+class _Pass:
+    """What the checks of one `validate` call share: the typed form of the frame they are handed."""
+
+    def __init__(self, typed: "pa.Schema | None") -> None:
+        self._typed = typed
+        self._frame: object = None
+        self._table: pa.Table | None = None
+
+    def outcome(self, rule: Rule, frame: object) -> RuleOutcome:
+        """Return what the rule finds in the frame; an exception is `error`, never `failed`."""
+        if self._frame is not frame:
+            self._frame = frame
+            self._table = attempt(lambda: restored(from_data(frame), self._typed))
+        table = self._table
+        found = None if table is None else attempt(lambda: evaluate_rule(rule, table))
+        return found or not_evaluated(rule)
+
+
+_PASS: ContextVar[_Pass] = ContextVar("pass")
+
+
+class EveryRow:
+    """What a Pandera schema class needs so that all its checks run, over all rows.
+
+    Mixed in before `DataFrameSchema`. `typed` is the Arrow schema of the typed form where it is
+    known, for what a frame library cannot carry.
+    """
+
+    def __init__(self, typed: "pa.Schema | None", **definition: object) -> None:
+        super().__init__(**definition)
+        self._rules_typed = typed
+
+    @staticmethod
+    def register_default_backends(check_obj_cls: type) -> None:
+        """Register nothing: the backend is bound, whatever the environment asks for."""
+
+    def validate(self, check_obj: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - Pandera's signature
+        """Validate as Pandera does, whatever its configuration, and return the frame.
+
+        Raises:
+            InvalidArgumentError: for `head`, `tail` or `sample`; a verdict is about all rows.
+            EvaluationError: the query of a lazy frame failed.
+            pandera.errors.SchemaErrors: naming the rules that do not pass, without the frame.
+        """
+        frame = _collected(check_obj)
+        pandera_validate = super().validate  # type: ignore[misc]  # the class mixed with has it
+        given = inspect.signature(pandera_validate).bind(frame, *args, **options).arguments
+        if any(given.get(name) is not None for name in ("head", "tail", "sample")):
+            raise InvalidArgumentError("a verdict is about all rows; leave out head, tail, sample")
+        with self._whole_pass():
+            result = pandera_validate(**given)
+        return result if frame is check_obj else result.lazy()
+
+    @contextmanager
+    def _whole_pass(self) -> Iterator[None]:
+        from pandera.config import ValidationDepth, config_context
+        from pandera.errors import SchemaError, SchemaErrors
+
+        token = _PASS.set(_Pass(self._rules_typed))
+        try:
+            with config_context(
+                validation_enabled=True, validation_depth=ValidationDepth.SCHEMA_AND_DATA
+            ):
+                yield
+        except (SchemaError, SchemaErrors) as error:
+            error.data = None
+            raise
+        finally:
+            _PASS.reset(token)
+
+
+def _collected(frame: Any) -> Any:  # noqa: ANN401 - any frame
+    """Return a lazy frame collected: Pandera would skip its checks, or run its query for each."""
+    if type(frame).__name__ != "LazyFrame":
+        return frame
+    collected = attempt(frame.collect)
+    if collected is None:
+        raise EvaluationError("the query of the lazy frame failed")
+    return collected
+
+
+@functools.cache
+def check_class() -> Any:  # noqa: ANN401 - Pandera is untyped
+    """Return the Pandera check that carries one rule: `RuleCheck(rule, recorder)`."""
+    from pandera.api.base.checks import CheckResult
+    from pandera.api.checks import Check
+
+    class RuleCheck(Check):
+        """One rule, named by its id. It answers Pandera itself, with one boolean and no cells."""
+
+        def __init__(self, rule: Rule, recorder: Recorder) -> None:
+            super().__init__(self.passes, name=rule.id, ignore_na=False)
+            self.rule = rule
+            self.recorder = recorder
+
+        def passes(self, frame: object) -> bool:
+            """Evaluate the rule over the frame, record the outcome and tell whether it passed."""
+            outcome = (_PASS.get(None) or _Pass(None)).outcome(self.rule, frame)
+            self.recorder[self.rule.id] = outcome
+            return outcome.status is Status.PASSED
+
+        def __call__(self, check_obj: object, column: str | None = None) -> CheckResult:  # type: ignore[explicit-override]  # typing.override is new in 3.12  # noqa: ARG002 - Pandera's signature
+            passed = self.passes(check_obj)
+            answer = _as_query(passed) if type(check_obj).__name__ == "LazyFrame" else passed
+            return CheckResult(answer, answer, None, None)
+
+    return RuleCheck
+
+
+def _as_query(passed: bool) -> object:  # noqa: FBT001 - the value itself
+    """Return the boolean as Pandera's Polars backend wants it: something to collect."""
+    import polars as pl
+
+    return pl.LazyFrame({"passed": [passed]})
+
+
+@functools.cache
+def pandas_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
+    """Return the schema class for pandas frames, bound to Pandera's own pandas backend."""
+    import pandas as pd
+    from pandera.backends.pandas.container import DataFrameSchemaBackend
+    from pandera.pandas import DataFrameSchema
+
+    class PandasRules(EveryRow, DataFrameSchema):
+        """One check per rule over a pandas frame."""
+
+    PandasRules.register_backend(pd.DataFrame, DataFrameSchemaBackend)
+    return PandasRules
+
+
+@functools.cache
+def polars_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
+    """Return the schema class for Polars frames, bound to Pandera's own Polars backend."""
+    import polars as pl
+    from pandera.backends.polars.container import DataFrameSchemaBackend
+    from pandera.polars import DataFrameSchema
+
+    class PolarsRules(EveryRow, DataFrameSchema):
+        """One check per rule over a Polars frame, lazy or not."""
+
+    PolarsRules.register_backend(pl.DataFrame, DataFrameSchemaBackend)
+    return PolarsRules

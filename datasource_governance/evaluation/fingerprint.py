@@ -1,0 +1,157 @@
+"""The content fingerprint of a typed table.
+
+It depends on names, types, order and values, and on nothing else: not on chunks, file layout,
+compression, dictionaries, offsets of a slice, or bytes under a null.
+
+Format, domain `datasource_governance/payload/v1`. The row count, and the lengths in `frame(x)` (8
+bytes, then x), are big-endian as in `domain.canonical.digest`; everything in `cells` is
+little-endian.
+
+- fingerprint = `digest(domain, rows, column 1, column 2, …)`, where `rows` is the row count in 8
+  bytes and each column is its SHA-256 in 32 bytes.
+- column = SHA-256 of frame(name in UTF-8), frame(type spelling in UTF-8), and for every 65,536 rows
+  (the last block may be shorter) the block's cells.
+- cells(array) = one byte per cell, 1 for a value and 0 for null, then by type
+  - null: nothing;
+  - boolean: one byte per cell, 0 or 1;
+  - number, date, time, datetime, duration, interval, decimal: the cell's value in the fixed width
+    of its Arrow type (decimals: unscaled two's complement; float16 as float32), zeros where null.
+    -0.0 is 0.0, every NaN (inside a list or struct) is one NaN;
+  - string and binary: the length of every cell in 8 bytes (0 where null), then all bytes;
+  - list and map: the length of every cell in 8 bytes (0 where null), then cells(all values, in
+    order); the values of a map are structs of key and value;
+  - struct: cells(field) for every field in order, fields of a null struct being null.
+- type spelling: Arrow's name without what is no content: `string`, `binary`, `list<T>` (of any
+  variety), `map<K,V>`, `struct<"name":T,…>` with names as JSON texts, else what Arrow prints, such
+  as `int64`, `timestamp[us, tz=UTC]` or `decimal128(10, 2)`; followed by `:` and the mark where
+  reading left one (SPEC section 3).
+
+Source: SPEC sections 2.4 and 5.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from datasource_governance.domain.canonical import Sha256, canonical_bytes, digest
+from datasource_governance.evaluation.detect import mark_of
+from datasource_governance.evaluation.physical import (
+    decoded,
+    is_bytes,
+    is_list_like,
+    is_text,
+    list_parts,
+    one_array,
+    plain,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DOMAIN = "datasource_governance/payload/v1"
+_BLOCK = 1 << 16
+
+
+def fingerprint(table: "pa.Table") -> tuple[Sha256, int]:
+    """Return the fingerprint of a typed table and the number of canonical bytes behind it.
+
+    The bytes counted are those of names, types and cells, before hashing. Memory stays bounded by
+    one block of 65,536 rows of one column.
+    """
+    total = 0
+    columns: list[bytes] = []
+    for field, column in zip(table.schema, table.columns, strict=True):
+        state = hashlib.sha256()
+        for part in _column_bytes(field, column):
+            state.update(part)
+            total += part.nbytes
+        columns.append(state.digest())
+    return digest(DOMAIN, table.num_rows.to_bytes(8, "big"), *columns), total
+
+
+def _column_bytes(field: "pa.Field", column: "pa.ChunkedArray") -> Iterator[memoryview]:
+    mark = mark_of(field)
+    spelling = type_spelling(field.type) + (f":{mark.decode()}" if mark else "")
+    for text in (field.name.encode(), spelling.encode()):
+        yield memoryview(len(text).to_bytes(8, "big"))
+        yield memoryview(text)
+    for start in range(0, len(column), _BLOCK):
+        yield from _cells(one_array(column.slice(start, _BLOCK)))
+
+
+def type_spelling(arrow_type: "pa.DataType") -> str:
+    """Return the one spelling of a type; layouts and nullable flags are no part of it."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(arrow_type) or pa.types.is_run_end_encoded(arrow_type):
+        return type_spelling(arrow_type.value_type)
+    if pa.types.is_nested(arrow_type):
+        return _nested_spelling(arrow_type)
+    if is_text(arrow_type):
+        return "string"
+    return "binary" if is_bytes(arrow_type) else str(arrow_type)
+
+
+def _nested_spelling(arrow_type: "pa.DataType") -> str:
+    import pyarrow as pa
+
+    if pa.types.is_map(arrow_type):
+        key, item = type_spelling(arrow_type.key_type), type_spelling(arrow_type.item_type)
+        return f"map<{key},{item}>"
+    if is_list_like(arrow_type):
+        return f"list<{type_spelling(arrow_type.value_type)}>"
+    fields = (
+        f"{canonical_bytes(field.name).decode()}:{type_spelling(field.type)}"
+        for field in arrow_type
+    )
+    return f"struct<{','.join(fields)}>"
+
+
+def _cells(array: "pa.Array") -> Iterator[memoryview]:
+    import pyarrow as pa
+
+    array = decoded(array)
+    yield _bytes_of(array.is_valid().cast(pa.uint8()))
+    if pa.types.is_null(array.type):
+        return
+    if pa.types.is_struct(array.type):
+        for child in array.flatten():
+            yield from _cells(child)
+    elif is_list_like(array.type):
+        lengths, values = list_parts(array)
+        yield _bytes_of(lengths)
+        yield from _cells(values)
+    else:
+        yield from _flat(plain(array))
+
+
+def _flat(array: "pa.Array") -> Iterator[memoryview]:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_large_binary(array.type):
+        compact = pc.fill_null(array, b"") if array.null_count else array
+        yield _bytes_of(pc.binary_length(compact))
+        offsets = np.frombuffer(compact.buffers()[1], np.int64)[compact.offset :][: len(array) + 1]
+        if len(array) and offsets[-1] > offsets[0]:
+            yield memoryview(compact.buffers()[2])[offsets[0] : offsets[-1]]
+    elif pa.types.is_boolean(array.type):
+        yield _bytes_of(array.fill_null(fill_value=False).cast(pa.uint8()))
+    else:
+        yield _bytes_of(array)
+
+
+def _bytes_of(array: "pa.Array") -> memoryview:
+    """Return the fixed-width cells of an array as bytes, zeros where null."""
+    import numpy as np
+
+    width = array.type.bit_width // 8
+    if not len(array) * width:
+        return memoryview(b"")
+    cells = np.frombuffer(array.buffers()[1], np.uint8)[array.offset * width :]
+    cells = cells[: len(array) * width]
+    if array.null_count:
+        cells = cells.reshape(len(array), width).copy()
+        cells[np.asarray(array.is_null())] = 0
+    return memoryview(cells.reshape(-1).data)

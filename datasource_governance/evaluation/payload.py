@@ -1,0 +1,83 @@
+"""The payload kept inline: one typed table as an Arrow IPC stream with zstd.
+
+Source: SPEC section 10, "Inline payloads".
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datasource_governance.errors import InvalidArgumentError, Problem, UnreadableSourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAXIMUM_INLINE_ROWS = 100_000
+MAXIMUM_INLINE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TypedPayload:
+    """A typed table in memory. Its representation shows none of it."""
+
+    table: "pa.Table"
+
+    def encoded(self) -> bytes:
+        """Return the Arrow IPC stream, compressed with zstd; marks of fields are kept in it."""
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, self.table.schema, options=options) as writer:
+            writer.write_table(self.table)
+        return bytes(sink.getvalue())
+
+
+def decode_payload(data: bytes) -> "pa.Table":
+    """Return the table of a stored payload, with every buffer checked.
+
+    Raises:
+        UnreadableSourceError: kind `malformed_arrow`, when the bytes are not a whole, valid Arrow
+            IPC stream; neither the message nor a cause holds a value.
+    """
+    table = _decoded(data)
+    if table is None:
+        problem = Problem(
+            kind="malformed_arrow", message="the bytes are not a whole Arrow IPC stream"
+        )
+        raise UnreadableSourceError("the stored payload", [problem])
+    return table
+
+
+def _decoded(data: bytes) -> "pa.Table | None":
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_stream(data) as reader:
+            table = reader.read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+    return table
+
+
+def require_inline(*, row_count: int, byte_count: int) -> None:
+    """Refuse a payload that is too large to keep inline; both limits are inclusive.
+
+    Args:
+        row_count: Rows of the table.
+        byte_count: Bytes of the encoded payload.
+
+    Raises:
+        InvalidArgumentError: code `payload_too_large`, with counts and limits as facts.
+    """
+    if row_count <= MAXIMUM_INLINE_ROWS and byte_count <= MAXIMUM_INLINE_BYTES:
+        return
+    raise InvalidArgumentError(
+        f"{row_count} rows in {byte_count} bytes are too large to keep inline; "
+        f"the limits are {MAXIMUM_INLINE_ROWS} rows and {MAXIMUM_INLINE_BYTES} bytes",
+        code="payload_too_large",
+        row_count=row_count,
+        byte_count=byte_count,
+        maximum_rows=MAXIMUM_INLINE_ROWS,
+        maximum_bytes=MAXIMUM_INLINE_BYTES,
+    )

@@ -1,0 +1,200 @@
+"""The two assets of a datasource: `<datasource>/stage` and `<datasource>/current`.
+
+Translate the run's configuration in, call one service, translate its answer out. Assets hand over
+ids; no frame passes through Dagster's I/O.
+
+Source: SPEC section 15.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dagster as dg
+from pydantic import Field
+
+from datasource_governance.composition import Application
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.materialization import provenance_of
+from datasource_governance.errors import GovernanceError
+from datasource_governance.orchestration.check_names import EVIDENCE
+from datasource_governance.orchestration.checks import check_results, check_specs
+from datasource_governance.orchestration.metadata import (
+    materialization_metadata,
+    policy_metadata,
+    stage_metadata,
+)
+from datasource_governance.services.promotion import PromotionRequest, promote_stage
+from datasource_governance.services.staging import StageRequest, create_stage
+
+GOVERNANCE = "governance"
+"""The resource that holds the `Application`."""
+IO_MANAGER = "governed_io_manager"
+_NO_RETRY = {"dagster/max_retries": "0"}
+
+
+class StageConfig(dg.Config):
+    """Which delivery to stage."""
+
+    delivery: str = Field(description="Name of a file inside the delivery folder; never a path.")
+    attestation: str = Field(
+        default="",
+        description="Id of the stored attestation that proves who creates the stage. Without one "
+        "nobody can decide about the stage where duties are separated.",
+    )
+
+
+class PromotionConfig(dg.Config):
+    """Which stage to promote."""
+
+    stage_id: str = Field(description="Id of an approved stage.")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasourceAssets:
+    """What Dagster shows of one datasource."""
+
+    stage: dg.AssetsDefinition
+    current: dg.AssetsDefinition
+    evidence: dg.AssetChecksDefinition
+
+
+def stage_key(datasource: str) -> dg.AssetKey:
+    """Return the asset key of a datasource's stages."""
+    return dg.AssetKey([datasource, "stage"])
+
+
+def current_key(datasource: str) -> dg.AssetKey:
+    """Return the asset key of what is in force; readers depend on this one only."""
+    return dg.AssetKey([datasource, "current"])
+
+
+def datasource_assets(declaration: Datasource) -> DatasourceAssets:
+    """Return the assets and the evidence check of a declared datasource."""
+    return DatasourceAssets(
+        stage=_stage_asset(declaration),
+        current=_current_asset(declaration),
+        evidence=_evidence_check(declaration),
+    )
+
+
+def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
+    key = stage_key(declaration.id)
+    declared = declaration.quality_policy
+    rule_ids = [rule.id for rule in declared.rules] if declared else []
+
+    @dg.multi_asset(
+        name=f"{declaration.id}__stage",
+        specs=[
+            dg.AssetSpec(
+                key,
+                skippable=True,
+                group_name=declaration.id,
+                description="Candidate deliveries: each materialization is one stage, validated "
+                "and kept, whether it passed or not.",
+                metadata=policy_metadata(declaration),
+                owners=declaration.owners,
+                kinds=set(declaration.kinds),
+                tags=dict(declaration.tags),
+            )
+        ],
+        check_specs=check_specs(declaration, key),
+        can_subset=True,
+        required_resource_keys={GOVERNANCE},
+        op_tags=_NO_RETRY,
+    )
+    def stage(
+        context: dg.AssetExecutionContext, config: StageConfig
+    ) -> Iterator[dg.MaterializeResult[object]]:
+        application: Application = context.resources.governance
+        with _business_refusals():
+            payload, sha256 = application.read_delivery(declaration, config.delivery)
+            request = StageRequest(
+                datasource=declaration.id,
+                delivery=config.delivery,
+                file_sha256=sha256,
+                attestation_id=config.attestation or None,
+            )
+            staged = create_stage(application.work(), application.evaluator(), payload, request)
+        found = staged.stage
+        context.log.info("stage %s is %s", found.id, found.state)
+        yield dg.MaterializeResult(
+            asset_key=key,
+            metadata=stage_metadata(found, application.settings.tenant, declared),
+            data_version=dg.DataVersion(found.id),
+            check_results=list(check_results(found, key, rule_ids)),
+        )
+
+    return stage
+
+
+def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
+    key = current_key(declaration.id)
+
+    @dg.asset(
+        key=key,
+        deps=[stage_key(declaration.id)],
+        group_name=declaration.id,
+        description=declaration.description or "What is in force: the last promoted stage.",
+        metadata=policy_metadata(declaration),
+        owners=declaration.owners,
+        kinds=set(declaration.kinds),
+        tags=dict(declaration.tags),
+        io_manager_key=IO_MANAGER,
+        required_resource_keys={GOVERNANCE},
+        op_tags=_NO_RETRY,
+    )
+    def current(
+        context: dg.AssetExecutionContext, config: PromotionConfig
+    ) -> dg.MaterializeResult[object]:
+        application: Application = context.resources.governance
+        with _business_refusals():
+            promotion = promote_stage(application.work(), PromotionRequest(stage=config.stage_id))
+        materialization = promotion.materialization
+        context.log.info("materialization %s is current", materialization.id)
+        return dg.MaterializeResult(
+            asset_key=key,
+            metadata=materialization_metadata(materialization, provenance_of(materialization)),
+            data_version=dg.DataVersion(materialization.id),
+        )
+
+    return current
+
+
+def _evidence_check(declaration: Datasource) -> dg.AssetChecksDefinition:
+    @dg.asset_check(
+        name=EVIDENCE,
+        asset=current_key(declaration.id),
+        description="Verifies every chain and every governed row of the tenant in Postgres.",
+        required_resource_keys={GOVERNANCE},
+    )
+    def evidence(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        application: Application = context.resources.governance
+        with _business_refusals():
+            verification = application.verify_evidence()
+        return dg.AssetCheckResult(
+            passed=verification.holds,
+            metadata={
+                "datasource_governance/entries": verification.entries,
+                "datasource_governance/rows": verification.rows,
+                "datasource_governance/breaks": dg.MetadataValue.json(
+                    [one.document() for one in verification.breaks]
+                ),
+            },
+        )
+
+    return evidence
+
+
+class _business_refusals:  # noqa: N801 - used like a function
+    """Turn what this package refuses into a plain failure that nobody retries."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, GovernanceError):
+            raise dg.Failure(
+                description=str(error),
+                metadata={"datasource_governance/code": error.code},
+                allow_retries=False,
+            ) from None

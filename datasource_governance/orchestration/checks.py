@@ -1,0 +1,135 @@
+"""Policy rules to asset check specs, stored validations to asset check results.
+
+Source: SPEC section 15 ("stage").
+"""
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+
+from datasource_governance.domain.canonical import Json, load_canonical
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.quality_policy import Severity
+from datasource_governance.domain.schema_diff import Classification
+from datasource_governance.domain.stage import Stage
+from datasource_governance.domain.validation import Outcome, Status
+from datasource_governance.orchestration import metadata
+from datasource_governance.orchestration.check_names import (
+    QUALITY_POLICY,
+    SCHEMA_CLASSIFICATION,
+    check_names,
+)
+
+
+def check_specs(declaration: Datasource, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+    """Return one spec per declared rule and the two fixed ones; error rules are blocking."""
+    rules = declaration.quality_policy.rules if declaration.quality_policy else ()
+    names = check_names([rule.id for rule in rules])
+    per_rule = [
+        dg.AssetCheckSpec(
+            names[rule.id],
+            asset=key,
+            blocking=rule.severity is Severity.ERROR,
+            description=f"Rule `{rule.id}` ({rule.type}) of the quality policy.",
+            metadata={metadata.RULE_ID: rule.id},
+        )
+        for rule in rules
+    ]
+    fixed = [
+        dg.AssetCheckSpec(
+            QUALITY_POLICY,
+            asset=key,
+            blocking=True,
+            description="All rules of the policy in force, also those not declared here.",
+        ),
+        dg.AssetCheckSpec(
+            SCHEMA_CLASSIFICATION,
+            asset=key,
+            blocking=True,
+            description="The schema, compared with the current materialization's.",
+        ),
+    ]
+    return per_rule + fixed
+
+
+def check_results(
+    stage: Stage, key: dg.AssetKey, declared: Sequence[str]
+) -> Iterator[dg.AssetCheckResult]:
+    """Yield the results of the declared rules and of the fixed checks from a stored validation."""
+    validation = load_canonical(stage.validation)
+    if not isinstance(validation, dict) or not isinstance(validation["rules"], list):
+        raise TypeError("a stored validation is a JSON object with rules")
+    names = check_names(declared)
+    for rule in validation["rules"]:
+        if isinstance(rule, dict) and rule["id"] in names:
+            yield _rule_result(rule, names[str(rule["id"])], key)
+    yield _policy_result(stage, validation, key)
+    yield _schema_result(validation["schema_diff"], key)
+
+
+def _rule_result(rule: dict[str, Json], name: str, key: dg.AssetKey) -> dg.AssetCheckResult:
+    found: dict[str, object] = {
+        metadata.RULE_ID: str(rule["id"]),
+        metadata.STATUS: str(rule["status"]),
+        metadata.FIELDS: dg.MetadataValue.json(rule["fields"]),
+    }
+    if rule["reason"] is not None:
+        found[metadata.REASON] = str(rule["reason"])
+    if rule["affected"] is not None:
+        found[metadata.AFFECTED_ROWS] = rule["affected"]
+        found[metadata.ROW_NUMBERS] = dg.MetadataValue.json(rule["rows"])
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name=name,
+        passed=rule["status"] == Status.PASSED,
+        severity=_severity(warning=rule["severity"] == Severity.WARNING),
+        metadata=found,
+    )
+
+
+def _policy_result(
+    stage: Stage, validation: dict[str, Json], key: dg.AssetKey
+) -> dg.AssetCheckResult:
+    rules = [rule for rule in _rules(validation) if rule["status"] != Status.PASSED]
+    errors = [rule for rule in rules if rule["severity"] == Severity.ERROR]
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name=QUALITY_POLICY,
+        passed=not rules,
+        severity=_severity(warning=not errors),
+        description=_summary(stage.outcome, len(rules), len(_rules(validation))),
+        metadata={
+            metadata.RULES: metadata.rule_table(_rules(validation)),
+            metadata.STATUS: str(stage.outcome),
+            f"{metadata.NAMESPACE}/rules_not_passed": len(rules),
+            f"{metadata.NAMESPACE}/quality_policy_hash": stage.quality_policy_hash,
+        },
+    )
+
+
+def _rules(validation: dict[str, Json]) -> list[dict[str, Json]]:
+    rules = validation["rules"]
+    return [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+
+
+def _summary(outcome: Outcome, failed: int, total: int) -> str:
+    return f"{total - failed} of {total} rules passed; outcome: {outcome}"
+
+
+def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
+    classification = str(diff["classification"]) if isinstance(diff, dict) else "first"
+    return dg.AssetCheckResult(
+        asset_key=key,
+        check_name=SCHEMA_CLASSIFICATION,
+        passed=classification not in (Classification.BREAKING, Classification.WARNING),
+        severity=_severity(warning=classification != Classification.BREAKING),
+        description=f"classification: {classification}",
+        metadata={
+            f"{metadata.NAMESPACE}/classification": classification,
+            metadata.CHANGES: metadata.change_table(diff),
+        },
+    )
+
+
+def _severity(*, warning: bool) -> dg.AssetCheckSeverity:
+    return dg.AssetCheckSeverity.WARN if warning else dg.AssetCheckSeverity.ERROR

@@ -1,0 +1,47 @@
+"""The jobs that a person finds in the launchpad: stage a delivery, promote a stage.
+
+Source: SPEC section 15.
+"""
+
+import dagster as dg
+
+from datasource_governance.orchestration.assets import current_key, stage_key
+
+
+def stage_job_name(datasource: str) -> str:
+    """Return the name of the job that stages a delivery."""
+    return f"stage_{datasource}"
+
+
+def promotion_job_name(datasource: str) -> str:
+    """Return the name of the job that promotes a stage."""
+    return f"promote_{datasource}"
+
+
+def stage_job(datasource: str) -> "dg.UnresolvedAssetJobDefinition":
+    """Return the job that stages one delivery of a datasource."""
+    return dg.define_asset_job(
+        stage_job_name(datasource),
+        selection=dg.AssetSelection.assets(stage_key(datasource)),
+        description=f"Validate one delivery of `{datasource}` and keep it as a stage.",
+    )
+
+
+def promotion_job(datasource: str) -> "dg.UnresolvedAssetJobDefinition":
+    """Return the job that makes an approved stage current and verifies the evidence."""
+    return dg.define_asset_job(
+        promotion_job_name(datasource),
+        selection=dg.AssetSelection.assets(current_key(datasource)),
+        description=f"Make an approved stage of `{datasource}` the current materialization.",
+    )
+
+
+def stage_run_config(datasource: str, delivery: str, attestation_id: str) -> dict[str, object]:
+    """Return the run configuration of the stage job."""
+    config = {"delivery": delivery, "attestation": attestation_id}
+    return {"ops": {f"{datasource}__stage": {"config": config}}}
+
+
+def promotion_run_config(datasource: str, stage_id: str) -> dict[str, object]:
+    """Return the run configuration of the promotion job."""
+    return {"ops": {f"{datasource}__current": {"config": {"stage_id": stage_id}}}}

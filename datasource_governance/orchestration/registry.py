@@ -1,0 +1,39 @@
+"""Definitions for a registry of datasources: what a code location returns.
+
+Source: SPEC section 15.
+"""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from datasource_governance.composition import Application
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.orchestration.assets import (
+    GOVERNANCE,
+    IO_MANAGER,
+    datasource_assets,
+)
+from datasource_governance.orchestration.io_manager import GovernedIOManager
+from datasource_governance.orchestration.jobs import promotion_job, stage_job
+from datasource_governance.orchestration.sensors import approval_quorum_sensor
+
+
+def governed_definitions(
+    declarations: Sequence[Datasource], application: Application
+) -> dg.Definitions:
+    """Return assets, checks, jobs, the quorum sensor and the IO manager of declared datasources.
+
+    Merge them with your own: `dg.Definitions.merge(governed_definitions(...), ...)`. Nothing is
+    connected or read; each run and tick opens what it needs.
+    """
+    assets = [datasource_assets(declaration) for declaration in declarations]
+    names = [declaration.id for declaration in declarations]
+    return dg.Definitions(
+        assets=[asset for both in assets for asset in (both.stage, both.current)],
+        asset_checks=[both.evidence for both in assets],
+        jobs=[job for name in names for job in (stage_job(name), promotion_job(name))],
+        sensors=[approval_quorum_sensor(names)] if names else [],
+        resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
+        executor=dg.in_process_executor,
+    )

@@ -1,0 +1,88 @@
+"""Actors, keys, grants and attestations in Postgres.
+
+Source: ports.Authority, which says what each method promises; SPEC section 17.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, and_, select
+
+from datasource_governance.domain.actor import Actor, ActorId, Grant
+from datasource_governance.domain.attestation import ActorKey, Attestation
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.rows import Rows
+
+
+class PostgresAuthority:
+    """See ports.Authority."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def actor(self, actor: ActorId) -> Actor | None:
+        row = self._rows.first(self._rows.of(tables.actor, id=actor))
+        return mapping.actor(row) if row else None
+
+    def actors(self) -> Sequence[Actor]:
+        rows = self._rows.all(self._rows.of(tables.actor).order_by(tables.actor.c.id))
+        return [mapping.actor(row) for row in rows]
+
+    def add_actor(self, actor: Actor) -> None:
+        self._rows.insert(tables.actor, mapping.flat_row(actor))
+
+    def key(self, key: Sha256) -> ActorKey | None:
+        row = self._rows.first(self._keys().where(tables.actor_key.c.id == key))
+        return mapping.actor_key(row) if row else None
+
+    def keys(self, actor: ActorId | None) -> Sequence[ActorKey]:
+        query = self._keys().order_by(tables.actor_key.c.created_at, tables.actor_key.c.id)
+        if actor is not None:
+            query = query.where(tables.actor_key.c.actor == actor)
+        return [mapping.actor_key(row) for row in self._rows.all(query)]
+
+    def _keys(self) -> Select[Any]:
+        key, revocation = tables.actor_key, tables.key_revocation
+        revoked = and_(revocation.c.tenant == key.c.tenant, revocation.c.key_id == key.c.id)
+        return (
+            select(key, revocation.c.revoked_at)
+            .select_from(key.outerjoin(revocation, revoked))
+            .where(self._rows.mine(key))
+        )
+
+    def add_key(self, key: ActorKey) -> None:
+        self._rows.insert(tables.actor_key, mapping.actor_key_row(key))
+
+    def revoke_key(self, key: Sha256, attestation_id: str, now: datetime) -> None:
+        row = {"key_id": key, "attestation_id": attestation_id, "revoked_at": now}
+        self._rows.insert(tables.key_revocation, row)
+
+    def grants(self, actor: ActorId | None = None) -> Sequence[Grant]:
+        given, withdrawn = tables.role_grant, tables.grant_withdrawal
+        gone = and_(withdrawn.c.tenant == given.c.tenant, withdrawn.c.grant_id == given.c.id)
+        query = (
+            select(given)
+            .select_from(given.outerjoin(withdrawn, gone))
+            .where(self._rows.mine(given), withdrawn.c.grant_id.is_(None))
+            .order_by(given.c.granted_at, given.c.id)
+        )
+        if actor is not None:
+            query = query.where(given.c.actor == actor)
+        return [mapping.grant(row) for row in self._rows.all(query)]
+
+    def add_grant(self, grant: Grant) -> None:
+        self._rows.insert(tables.role_grant, mapping.flat_row(grant))
+
+    def withdraw_grant(self, grant_id: str, attestation_id: str, now: datetime) -> None:
+        row = {"grant_id": grant_id, "attestation_id": attestation_id, "withdrawn_at": now}
+        self._rows.insert(tables.grant_withdrawal, row)
+
+    def attestation(self, attestation_id: str) -> Attestation | None:
+        row = self._rows.first(self._rows.of(tables.attestation, id=attestation_id))
+        return mapping.attestation(row) if row else None
+
+    def add_attestation(self, attestation: Attestation, now: datetime) -> None:
+        row = mapping.attestation_row(attestation) | {"stored_at": now}
+        self._rows.insert(tables.attestation, row)

@@ -1,0 +1,163 @@
+"""The hash chains in Postgres: append last, read segments, look for breaks.
+
+The head row is locked by the append and held until commit, so the append is the last statement of
+every transaction; the heads of different datasources do not wait for each other.
+
+Source: SPEC section 13; facts on evidence chains.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Table, insert, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.evidence import (
+    Break,
+    Entry,
+    Head,
+    Key,
+    find_chain_breaks,
+    find_row_breaks,
+    fold_rows,
+    genesis,
+    link,
+)
+from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.rows import (
+    Rows,
+    comparable,
+    immutable_commitment,
+    mutable_commitment,
+    row_key,
+)
+
+_BATCH = 1000
+_BY_STAGE = {"stage": "id", "stage_payload": "stage", "decision": "stage"}
+"""The tables, and the column naming the stage, that a decision about a stage rests on."""
+
+RowCommitments = dict[tuple[str, Key], tuple[Sha256, Sha256 | None]]
+
+
+class PostgresEvidence:
+    """See ports.Evidence."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def append(
+        self, chain: str, *, kind: str, subject: str, facts: Mapping[str, object], at: datetime
+    ) -> Entry:
+        head = self._lock_head(chain)
+        entry = link(head, kind=kind, subject=subject, facts=facts, rows=self._rows.notes, at=at)
+        columns = {column.name: getattr(entry, column.name) for column in tables.evidence.columns}
+        self._rows.connection.execute(insert(tables.evidence), columns)
+        self._rows.connection.execute(
+            update(tables.evidence_head)
+            .where(self._rows.mine(tables.evidence_head, chain=chain))
+            .values(sequence=entry.sequence, entry_hash=entry.entry_hash)
+        )
+        self._rows.notes.clear()
+        return entry
+
+    def _lock_head(self, chain: str) -> Head:
+        first = {
+            "tenant": self._rows.tenant,
+            "chain": chain,
+            "sequence": 0,
+            "entry_hash": genesis(self._rows.tenant, chain),
+        }
+        self._rows.connection.execute(
+            upsert(tables.evidence_head).on_conflict_do_nothing(), first
+        )
+        query = self._rows.of(tables.evidence_head, chain=chain).with_for_update()
+        return Head(**self._rows.one(query, f"chain {chain!r}"))
+
+    def head(self, chain: str) -> Head | None:
+        row = self._rows.first(self._rows.of(tables.evidence_head, chain=chain))
+        return Head(**row) if row else None
+
+    def segment(self, chain: str, subject: str) -> Sequence[Entry]:
+        table = tables.evidence
+        query = self._rows.of(table, chain=chain, subject=subject).order_by(table.c.sequence)
+        return [mapping.entry(row) for row in self._rows.all(query)]
+
+    def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
+        breaks = self._tail_breaks(chain)
+        committed: RowCommitments = {}
+        for entry in self.segment(chain, subject):
+            if entry.recomputed_hash() != entry.entry_hash:
+                breaks += find_chain_breaks([entry], None)
+            fold_rows(committed, entry)
+        spoken_of = {
+            place: value for place, value in committed.items() if place[0] in _BY_STAGE
+        }
+        return [*breaks, *find_row_breaks(spoken_of, self._rows_about(subject))]
+
+    def _tail_breaks(self, chain: str) -> list[Break]:
+        """Check that the newest entry is the head's; verification checks the rest."""
+        table = tables.evidence
+        query = self._rows.of(table, chain=chain).order_by(table.c.sequence.desc()).limit(1)
+        row = self._rows.first(query)
+        head = self.head(chain)
+        if row is None or head is None:
+            return find_chain_breaks([mapping.entry(row)] if row else [], head)
+        last = mapping.entry(row)
+        if (last.sequence, last.entry_hash, last.recomputed_hash()) == (
+            head.sequence,
+            head.entry_hash,
+            head.entry_hash,
+        ):
+            return []
+        return find_chain_breaks([last], head)
+
+    def _rows_about(self, stage: str) -> RowCommitments:
+        found: RowCommitments = {}
+        for name, column in _BY_STAGE.items():
+            table = tables.metadata.tables[f"governance.{name}"]
+            query = comparable(table).where(self._rows.mine(table, **{column: stage}))
+            found.update(_commitments(table, self._rows.all(query)))
+        return found
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield every entry of the tenant in order of chain and sequence, read in batches."""
+        table = tables.evidence
+        chain, sequence = "", 0
+        while True:
+            after = (table.c.chain > chain) | (
+                (table.c.chain == chain) & (table.c.sequence > sequence)
+            )
+            query = self._rows.of(table).where(after)
+            batch = self._rows.all(query.order_by(table.c.chain, table.c.sequence).limit(_BATCH))
+            for row in batch:
+                yield mapping.entry(row)
+            if len(batch) < _BATCH:
+                return
+            chain, sequence = batch[-1]["chain"], batch[-1]["sequence"]
+
+    def heads(self) -> Mapping[str, Head]:
+        """Return the stored head of every chain."""
+        rows = self._rows.all(self._rows.of(tables.evidence_head))
+        return {row["chain"]: Head(**row) for row in rows}
+
+    def present_rows(self) -> RowCommitments:
+        """Return the commitments of every governed row as it is now."""
+        found: RowCommitments = {}
+        for table in tables.GOVERNED:
+            query = comparable(table).where(table.c.tenant == self._rows.tenant)
+            found.update(_commitments(table, self._rows.all(query)))
+        return found
+
+
+def _commitments(table: Table, rows: Sequence[Mapping[str, Any]]) -> RowCommitments:
+    return {
+        (table.name, row_key(table, row)): (
+            immutable_commitment(table, row),
+            mutable_commitment(table, row),
+        )
+        for row in rows
+    }
+
+

@@ -1,0 +1,160 @@
+"""Rows to domain values and back, explicitly.
+
+Most rows are a dataclass with the same names; what differs is written out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from datasource_governance.domain.actor import Actor, ActorId, Grant, Role
+from datasource_governance.domain.approval import Decision, Subject, Verdict
+from datasource_governance.domain.attestation import ActorKey, Attestation, KeyKind, read_claims
+from datasource_governance.domain.canonical import Sha256, load_canonical
+from datasource_governance.domain.evidence import Entry
+from datasource_governance.domain.materialization import Disposition, Materialization
+from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.target import Target
+from datasource_governance.domain.validation import Outcome
+
+Row = Mapping[str, Any]
+"""A row as SQLAlchemy gives it; the types are those of `tables.py`."""
+
+
+def target_row(target: Target) -> dict[str, object]:
+    """Return the columns of `datasource`."""
+    return {
+        "id": target.datasource,
+        "kind": target.kind,
+        "created_at": target.created_at,
+        "quality_policy_hash": target.quality_policy_hash,
+        "approval_policy_hash": target.approval_policy_hash,
+        "retention_policy_hash": target.retention_policy_hash,
+        "settings": target.settings(),
+        "current_materialization": target.current,
+        "revision": target.revision,
+    }
+
+
+def target(row: Row) -> Target:
+    """Return the datasource of a row."""
+    settings = load_canonical(row["settings"])
+    if not isinstance(settings, dict):
+        raise TypeError("settings are a JSON object")
+    return Target(
+        datasource=row["id"],
+        kind=row["kind"],
+        quality_policy_hash=row["quality_policy_hash"],
+        approval_policy_hash=row["approval_policy_hash"],
+        retention_policy_hash=row["retention_policy_hash"],
+        promotion=str(settings["promotion"]),
+        current=row["current_materialization"],
+        revision=row["revision"],
+        created_at=row["created_at"],
+    )
+
+
+def flat_row(value: object) -> dict[str, object]:
+    """Return the columns of a dataclass whose fields are the columns."""
+    return asdict(value)  # type: ignore[call-overload, no-any-return]  # every caller passes a dataclass
+
+
+def stage(row: Row) -> Stage:
+    """Return the stage of a row."""
+    return Stage(
+        **_without(row, "tenant", "outcome", "state"),
+        outcome=Outcome(row["outcome"]),
+        state=StageState(row["state"]),
+    )
+
+
+def decision_row(decision: Decision) -> dict[str, object]:
+    """Return the columns of `decision`."""
+    row = flat_row(decision)
+    subject = row.pop("subject")
+    assert isinstance(subject, dict)  # noqa: S101 - asdict goes into dataclasses
+    return row | subject
+
+
+def decision(row: Row) -> Decision:
+    """Return the decision of a row."""
+    return Decision(
+        id=row["id"],
+        subject=Subject(
+            datasource=row["datasource"],
+            stage=row["stage"],
+            stage_fingerprint=row["stage_fingerprint"],
+            quality_policy_hash=row["quality_policy_hash"],
+            approval_policy_hash=row["approval_policy_hash"],
+            base=row["base"],
+        ),
+        actor=ActorId(row["actor"]),
+        grant_id=row["grant_id"],
+        verdict=Verdict(row["verdict"]),
+        reason=row["reason"],
+        attestation_id=row["attestation_id"],
+        decided_at=row["decided_at"],
+        expires_at=row["expires_at"],
+    )
+
+
+def materialization(row: Row) -> Materialization:
+    """Return the materialization of a row."""
+    return Materialization(
+        **_without(row, "tenant", "disposition"), disposition=Disposition(row["disposition"])
+    )
+
+
+def policy_version(row: Row) -> PolicyVersion:
+    """Return the policy version of a row."""
+    return PolicyVersion(**_without(row, "tenant", "kind"), kind=PolicyKind(row["kind"]))
+
+
+def actor(row: Row) -> Actor:
+    """Return the actor of a row."""
+    return Actor(**_without(row, "tenant"))
+
+
+def actor_key_row(key: ActorKey) -> dict[str, object]:
+    """Return the columns of `actor_key`; a revocation is a row of its own."""
+    row = flat_row(key)
+    del row["revoked_at"]
+    return row
+
+
+def actor_key(row: Row) -> ActorKey:
+    """Return the key of a row joined with its revocation."""
+    return ActorKey(**_without(row, "tenant", "kind"), kind=KeyKind(row["kind"]))
+
+
+def grant(row: Row) -> Grant:
+    """Return the grant of a row."""
+    return Grant(**_without(row, "tenant", "role"), role=Role(row["role"]))
+
+
+def attestation_row(value: Attestation) -> dict[str, object]:
+    """Return the columns of `attestation`, without the instant of storing."""
+    return {
+        "id": value.id,
+        "key_id": value.claims.key,
+        "actor": value.claims.actor,
+        "action": str(value.claims.action),
+        "nonce": value.claims.nonce,
+        "claims": value.claims.signed_bytes(),
+        "signature": value.signature,
+    }
+
+
+def attestation(row: Row) -> Attestation:
+    """Return the attestation of a row."""
+    return Attestation(claims=read_claims(row["claims"]), signature=row["signature"])
+
+
+def entry(row: Row) -> Entry:
+    """Return the evidence entry of a row."""
+    return Entry(**{**row, "entry_hash": Sha256(row["entry_hash"])})
+
+
+def _without(row: Row, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}

@@ -1,0 +1,193 @@
+"""Datasources, stages, decisions, materializations and the outbox in Postgres.
+
+Source: ports.py, which says what each method promises.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sqlalchemy import func, insert, literal, select
+
+from datasource_governance.domain.approval import Decision
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.event import Event
+from datasource_governance.domain.evidence import RowCommitment, commit_columns
+from datasource_governance.domain.materialization import Materialization
+from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.target import Target
+from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.rows import Rows, row_key
+
+
+class PostgresDatasources:
+    """See ports.Datasources."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def get(self, datasource: str) -> Target:
+        query = self._rows.of(tables.datasource, id=datasource)
+        return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
+
+    def get_for_update(self, datasource: str) -> Target:
+        query = self._rows.of(tables.datasource, id=datasource).with_for_update()
+        return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
+
+    def find(self, datasource: str) -> Target | None:
+        row = self._rows.first(self._rows.of(tables.datasource, id=datasource).with_for_update())
+        return mapping.target(row) if row else None
+
+    def list(self) -> Sequence[Target]:
+        query = self._rows.of(tables.datasource).order_by(tables.datasource.c.id)
+        return [mapping.target(row) for row in self._rows.all(query)]
+
+    def add(self, target: Target) -> None:
+        self._rows.insert(tables.datasource, mapping.target_row(target))
+
+    def change(self, target: Target) -> None:
+        self._rows.change(tables.datasource, mapping.target_row(target))
+
+    def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
+        query = self._rows.of(
+            tables.policy_version, datasource=datasource, kind=str(kind), hash=policy_hash
+        )
+        what = f"{kind} policy {policy_hash[:12]} of datasource {datasource!r}"
+        return mapping.policy_version(self._rows.one(query, what))
+
+    def policies(self, datasource: str) -> Sequence[PolicyVersion]:
+        table = tables.policy_version
+        query = self._rows.of(table, datasource=datasource)
+        rows = self._rows.all(query.order_by(table.c.created_at, table.c.kind))
+        return [mapping.policy_version(row) for row in rows]
+
+    def add_policy(self, version: PolicyVersion) -> None:
+        known = self._rows.of(
+            tables.policy_version,
+            datasource=version.datasource,
+            kind=str(version.kind),
+            hash=version.hash,
+        )
+        if self._rows.first(known) is None:
+            self._rows.insert(tables.policy_version, mapping.flat_row(version))
+
+
+class PostgresStages:
+    """See ports.Stages."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def get(self, stage: str) -> Stage:
+        query = self._rows.of(tables.stage, id=stage)
+        return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
+
+    def get_for_update(self, stage: str) -> Stage:
+        query = self._rows.of(tables.stage, id=stage).with_for_update()
+        return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
+
+    def attested_by(self, attestation_id: str) -> Stage | None:
+        row = self._rows.first(self._rows.of(tables.stage, attestation_id=attestation_id))
+        return mapping.stage(row) if row else None
+
+    def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
+        table = tables.stage
+        query = self._rows.of(table).order_by(table.c.created_at.desc(), table.c.id)
+        if datasource is not None:
+            query = query.where(table.c.datasource == datasource)
+        if states:
+            query = query.where(table.c.state.in_(sorted(states)))
+        return [mapping.stage(row) for row in self._rows.all(query)]
+
+    def add(self, stage: Stage, payload: bytes) -> None:
+        self._rows.insert(tables.stage, mapping.flat_row(stage))
+        self._rows.insert(tables.stage_payload, {"stage": stage.id, "payload": payload})
+
+    def change_state(self, stage: Stage, state: StageState) -> None:
+        self._rows.change(tables.stage, mapping.flat_row(replace(stage, state=state)))
+
+    def payload_sha256(self, stage: str) -> Sha256:
+        table = tables.stage_payload
+        digest = func.encode(func.sha256(table.c.payload), "hex").label("sha256")
+        query = select(digest).where(self._rows.mine(table, stage=stage))
+        return Sha256(self._rows.one(query, f"payload of stage {stage!r}")["sha256"])
+
+
+class PostgresDecisions:
+    """See ports.Decisions."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def about(self, stage: str) -> Sequence[Decision]:
+        table = tables.decision
+        query = self._rows.of(table, stage=stage).order_by(table.c.decided_at, table.c.id)
+        return [mapping.decision(row) for row in self._rows.all(query)]
+
+    def add(self, decision: Decision) -> None:
+        self._rows.insert(tables.decision, mapping.decision_row(decision))
+
+
+class PostgresMaterializations:
+    """See ports.Materializations."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def get(self, materialization: str) -> Materialization:
+        query = self._rows.of(tables.materialization, id=materialization)
+        return mapping.materialization(
+            self._rows.one(query, f"materialization {materialization!r}")
+        )
+
+    def of_stage(self, stage: str) -> Materialization | None:
+        row = self._rows.first(self._rows.of(tables.materialization, stage=stage))
+        return mapping.materialization(row) if row else None
+
+    def add(self, materialization: Materialization) -> None:
+        self._rows.insert(tables.materialization, mapping.flat_row(materialization))
+        self._copy_payload(materialization)
+
+    def _copy_payload(self, materialization: Materialization) -> None:
+        # Inside the server: the payload never travels to the client and back.
+        source, copy = tables.stage_payload, tables.materialization_payload
+        selected = select(
+            source.c.tenant, literal(materialization.id), source.c.payload
+        ).where(self._rows.mine(source, stage=materialization.stage))
+        self._rows.connection.execute(
+            insert(copy).from_select(["tenant", "materialization", "payload"], selected)
+        )
+        row = {
+            "tenant": self._rows.tenant,
+            "materialization": materialization.id,
+            "payload": materialization.payload_sha256,
+        }
+        self._rows.notes.append(
+            RowCommitment(
+                table=copy.name,
+                key=row_key(copy, row),
+                immutable=commit_columns(copy.name, row),
+                mutable=None,
+            )
+        )
+
+    def payload(self, materialization: str) -> bytes:
+        query = self._rows.of(tables.materialization_payload, materialization=materialization)
+        row = self._rows.one(query, f"payload of materialization {materialization!r}")
+        return bytes(row["payload"])
+
+
+class PostgresOutbox:
+    """See ports.Outbox."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def add(self, event: Event) -> None:
+        table = tables.outbox
+        last = select(func.coalesce(func.max(table.c.number), 0).label("last")).where(
+            self._rows.mine(table, datasource=event.datasource)
+        )
+        number = self._rows.one(last, "outbox")["last"] + 1
+        row = mapping.flat_row(event) | {"number": number, "delivered_at": None, "attempts": 0}
+        self._rows.insert(table, row)

@@ -1,0 +1,128 @@
+"""Writing rows so that evidence learns of every one of them.
+
+`insert` and `change` note what was written; the evidence entry that ends the transaction takes the
+notes over, and a commit with notes left is refused. So no row can be written without evidence.
+
+Source: SPEC section 13.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, and_, func, insert, select, update
+
+from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.evidence import Cell, Key, RowCommitment, commit_columns
+from datasource_governance.errors import NotFoundError
+from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.tables import immutable_columns, mutable_columns
+
+PAYLOAD = "payload"
+
+
+class Rows:
+    """The rows of one transaction and tenant."""
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self.connection = connection
+        self.tenant = tenant
+        self.notes: list[RowCommitment] = []
+
+    def insert(self, table: Table, row: Mapping[str, object]) -> None:
+        """Insert one row and note it."""
+        complete = {"tenant": self.tenant, **row}
+        self.connection.execute(insert(table), complete)
+        self.notes.append(
+            RowCommitment(
+                table=table.name,
+                key=row_key(table, complete),
+                immutable=immutable_commitment(table, complete),
+                mutable=mutable_commitment(table, complete),
+            )
+        )
+
+    def change(self, table: Table, row: Mapping[str, object]) -> None:
+        """Write the mutable columns of one row, given whole, and note them."""
+        complete = {"tenant": self.tenant, **row}
+        values = {column.name: complete[column.name] for column in mutable_columns(table)}
+        matches = [column == complete[column.name] for column in table.primary_key]
+        self.connection.execute(update(table).where(*matches).values(**values))
+        self.notes.append(
+            RowCommitment(
+                table=table.name,
+                key=row_key(table, complete),
+                immutable=None,
+                mutable=mutable_commitment(table, complete),
+            )
+        )
+
+    def first(self, query: Select[Any]) -> Mapping[str, Any] | None:
+        """Return the first row of a query, or None."""
+        return self.connection.execute(query).mappings().first()
+
+    def all(self, query: Select[Any]) -> list[Mapping[str, Any]]:
+        """Return all rows of a query."""
+        return list(self.connection.execute(query).mappings())
+
+    def one(self, query: Select[Any], what: str) -> Mapping[str, Any]:
+        """Return the only row of a query.
+
+        Raises:
+            NotFoundError: naming `what`, also when it is another tenant's.
+        """
+        row = self.first(query)
+        if row is None:
+            raise NotFoundError(f"there is no {what} in tenant {self.tenant!r}")
+        return row
+
+    def of(self, table: Table, **equal: object) -> Select[Any]:
+        """Select this tenant's rows of a table in which the columns equal the values."""
+        return select(table).where(self.mine(table, **equal))
+
+    def mine(self, table: Table, **equal: object) -> ColumnElement[bool]:
+        """Return the condition that a row is this tenant's and equals the values."""
+        return and_(
+            table.c.tenant == self.tenant,
+            *(table.c[name] == value for name, value in equal.items()),
+        )
+
+
+def row_key(table: Table, row: Mapping[str, object]) -> Key:
+    """Return the primary key as texts."""
+    return tuple(str(row[column.name]) for column in table.primary_key)
+
+
+def immutable_commitment(table: Table, row: Mapping[str, object]) -> Sha256:
+    """Return the digest of the columns that never change; a payload counts by its own digest."""
+    return commit_columns(
+        table.name,
+        {column.name: _cell(column.name, row) for column in immutable_columns(table)},
+    )
+
+
+def mutable_commitment(table: Table, row: Mapping[str, object]) -> Sha256 | None:
+    """Return the digest of the columns that transitions change, None for a table without any."""
+    columns = mutable_columns(table)
+    if not columns:
+        return None
+    return commit_columns(table.name, {column.name: _cell(column.name, row) for column in columns})
+
+
+def _cell(name: str, row: Mapping[str, object]) -> Cell:
+    value = row[name]
+    if name == PAYLOAD and isinstance(value, bytes):
+        return hashlib.sha256(value).hexdigest()
+    return value  # type: ignore[return-value]  # the tables hold nothing but cells
+
+
+def comparable(table: Table) -> Select[Any]:
+    """Select every column of a table; a payload as the digest that Postgres computes of it."""
+    return select(
+        *(
+            func.encode(func.sha256(column), "hex").label(PAYLOAD)
+            if column.name == PAYLOAD
+            else column
+            for column in table.columns
+        )
+    )

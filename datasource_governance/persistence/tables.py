@@ -1,0 +1,241 @@
+"""The tables of schema `governance` as SQLAlchemy Core sees them.
+
+The migrations define the tables; this is what queries are written against, and a test holds the two
+together. Columns that the application may change say so in `info`.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+from sqlalchemy.schema import SchemaItem
+
+metadata = MetaData(schema="governance")
+_INSTANT = DateTime(timezone=True)
+
+
+def _table(name: str, *columns: SchemaItem) -> Table:
+    return Table(name, metadata, Column("tenant", Text, primary_key=True), *columns)
+
+
+def _mutable(name: str, kind: type | DateTime, *, nullable: bool = False) -> SchemaItem:
+    return Column(name, kind, nullable=nullable, info={"mutable": True})
+
+
+def _key(name: str, kind: type = Text) -> SchemaItem:
+    return Column(name, kind, primary_key=True)
+
+
+def _set(name: str, kind: type | DateTime = Text) -> SchemaItem:
+    return Column(name, kind, nullable=False)
+
+
+def _optional(name: str, kind: type | DateTime = Text) -> SchemaItem:
+    return Column(name, kind, nullable=True)
+
+
+actor = _table("actor", _key("id"), _set("display_name"), _set("created_at", _INSTANT))
+
+attestation = _table(
+    "attestation",
+    _key("id"),
+    _set("key_id"),
+    _set("actor"),
+    _set("action"),
+    _set("nonce"),
+    _set("claims", LargeBinary),
+    _set("signature", LargeBinary),
+    _set("stored_at", _INSTANT),
+)
+
+actor_key = _table(
+    "actor_key",
+    _key("id"),
+    _set("actor"),
+    _set("kind"),
+    _set("public_key", LargeBinary),
+    _optional("attestation_id"),
+    _set("created_at", _INSTANT),
+)
+
+key_revocation = _table(
+    "key_revocation", _key("key_id"), _set("attestation_id"), _set("revoked_at", _INSTANT)
+)
+
+role_grant = _table(
+    "role_grant",
+    _key("id"),
+    _set("actor"),
+    _set("role"),
+    _optional("datasource"),
+    _optional("attestation_id"),
+    _set("granted_at", _INSTANT),
+)
+
+grant_withdrawal = _table(
+    "grant_withdrawal", _key("grant_id"), _set("attestation_id"), _set("withdrawn_at", _INSTANT)
+)
+
+datasource = _table(
+    "datasource",
+    _key("id"),
+    _set("kind"),
+    _set("created_at", _INSTANT),
+    _mutable("quality_policy_hash", Text, nullable=True),
+    _mutable("approval_policy_hash", Text, nullable=True),
+    _mutable("retention_policy_hash", Text, nullable=True),
+    _mutable("settings", LargeBinary),
+    _mutable("current_materialization", Text, nullable=True),
+    _mutable("revision", BigInteger),
+)
+
+policy_version = _table(
+    "policy_version",
+    _key("datasource"),
+    _key("kind"),
+    _key("hash"),
+    _optional("version"),
+    _set("document", LargeBinary),
+    _set("attestation_id"),
+    _set("created_at", _INSTANT),
+)
+
+stage = _table(
+    "stage",
+    _key("id"),
+    _set("datasource"),
+    _set("creator"),
+    _optional("attestation_id"),
+    _set("delivery"),
+    _set("delivery_sha256"),
+    _set("schema", LargeBinary),
+    _set("payload_fingerprint"),
+    _set("payload_sha256"),
+    _set("row_count", BigInteger),
+    _set("byte_count", BigInteger),
+    _optional("base"),
+    _set("quality_policy_hash"),
+    _optional("approval_policy_hash"),
+    _set("approval_required", Boolean),
+    _set("policy_source"),
+    _set("evaluator_version"),
+    _set("outcome"),
+    _set("validation", LargeBinary),
+    _set("validation_hash"),
+    _set("created_at", _INSTANT),
+    _mutable("state", Text),
+)
+
+stage_payload = _table("stage_payload", _key("stage"), _set("payload", LargeBinary))
+
+decision = _table(
+    "decision",
+    _key("id"),
+    _set("datasource"),
+    _set("stage"),
+    _set("stage_fingerprint"),
+    _set("quality_policy_hash"),
+    _optional("approval_policy_hash"),
+    _optional("base"),
+    _set("actor"),
+    _set("grant_id"),
+    _set("verdict"),
+    _set("reason"),
+    _set("attestation_id"),
+    _set("decided_at", _INSTANT),
+    _optional("expires_at", _INSTANT),
+)
+
+materialization = _table(
+    "materialization",
+    _key("id"),
+    _set("datasource"),
+    _set("stage"),
+    _set("revision", BigInteger),
+    _set("schema", LargeBinary),
+    _set("payload_fingerprint"),
+    _set("payload_sha256"),
+    _set("row_count", BigInteger),
+    _set("byte_count", BigInteger),
+    _set("provenance", LargeBinary),
+    _set("created_by"),
+    _set("created_at", _INSTANT),
+    _mutable("disposition", Text),
+)
+
+materialization_payload = _table(
+    "materialization_payload", _key("materialization"), _set("payload", LargeBinary)
+)
+
+outbox = _table(
+    "outbox",
+    _key("id"),
+    _set("datasource"),
+    _set("number", BigInteger),
+    _set("type"),
+    _set("body", LargeBinary),
+    _set("created_at", _INSTANT),
+    _mutable("delivered_at", _INSTANT, nullable=True),
+    _mutable("attempts", Integer),
+)
+
+evidence = _table(
+    "evidence",
+    _key("chain"),
+    _key("sequence", BigInteger),
+    _set("previous_hash"),
+    _set("kind"),
+    _set("subject"),
+    _set("body", LargeBinary),
+    _set("at", _INSTANT),
+    _set("entry_hash"),
+)
+
+evidence_head = _table(
+    "evidence_head",
+    _key("chain"),
+    _mutable("sequence", BigInteger),
+    _mutable("entry_hash", Text),
+)
+
+GOVERNED = (
+    actor,
+    attestation,
+    actor_key,
+    key_revocation,
+    role_grant,
+    grant_withdrawal,
+    datasource,
+    policy_version,
+    stage,
+    stage_payload,
+    decision,
+    materialization,
+    materialization_payload,
+    outbox,
+)
+"""The tables whose rows evidence speaks about, in an order that foreign keys allow."""
+
+DELIVERY_STATE = frozenset({"delivered_at", "attempts"})
+"""Columns of the outbox that tell how far delivery got; they are no evidence."""
+
+
+def immutable_columns(table: Table) -> list[Column[object]]:
+    """Return the columns that never change, payloads included."""
+    return [column for column in table.columns if not column.info.get("mutable")]
+
+
+def mutable_columns(table: Table) -> list[Column[object]]:
+    """Return the columns that transitions may change and evidence follows."""
+    return [
+        column
+        for column in table.columns
+        if column.info.get("mutable") and column.name not in DELIVERY_STATE
+    ]

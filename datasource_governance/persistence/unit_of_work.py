@@ -1,0 +1,65 @@
+"""One transaction in Postgres, with the repositories that hang off it.
+
+Source: ports.UnitOfWork; SPEC section 17 (roles, isolation).
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Self
+
+from sqlalchemy import Engine, text
+
+from datasource_governance.errors import GovernanceError
+from datasource_governance.persistence.authority import PostgresAuthority
+from datasource_governance.persistence.chains import PostgresEvidence
+from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.repositories import (
+    PostgresDatasources,
+    PostgresDecisions,
+    PostgresMaterializations,
+    PostgresOutbox,
+    PostgresStages,
+)
+from datasource_governance.persistence.rows import Rows
+
+
+class PostgresUnitOfWork:
+    """See ports.UnitOfWork. Can be entered again after it ended: each time a new transaction."""
+
+    def __init__(self, engine: Engine, tenant: str, new_id: Callable[[], str]) -> None:
+        self.tenant = tenant
+        self._new_id = new_id
+        self._connection = Connection(engine, tenant)
+        self._rows = Rows(self._connection, tenant)
+        self.datasources = PostgresDatasources(self._rows)
+        self.stages = PostgresStages(self._rows)
+        self.decisions = PostgresDecisions(self._rows)
+        self.materializations = PostgresMaterializations(self._rows)
+        self.authority = PostgresAuthority(self._rows)
+        self.outbox = PostgresOutbox(self._rows)
+        self.evidence = PostgresEvidence(self._rows)
+
+    def __enter__(self) -> Self:
+        self._rows.notes.clear()
+        try:
+            self._connection.begin()
+        except BaseException:
+            self._connection.close()
+            raise
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._connection.close()
+
+    def commit(self) -> None:
+        if self._rows.notes:
+            tables = sorted({note.table for note in self._rows.notes})
+            raise GovernanceError(f"rows of {', '.join(tables)} were written without evidence")
+        self._connection.commit()
+
+    def now(self) -> datetime:
+        instant: datetime = self._connection.execute(text("SELECT governance.now()")).scalar_one()
+        return instant
+
+    def new_id(self) -> str:
+        return self._new_id()

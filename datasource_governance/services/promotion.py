@@ -1,0 +1,179 @@
+"""Make an approved stage the current materialization, in one transaction.
+
+Source: SPEC section 8.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from datasource_governance.domain.actor import SYSTEM, ActorId, Role
+from datasource_governance.domain.approval import Quorum, subject_of
+from datasource_governance.domain.attestation import Action, Attestation
+from datasource_governance.domain.event import event
+from datasource_governance.domain.evidence import check_unbroken, datasource_chain
+from datasource_governance.domain.materialization import (
+    Materialization,
+    Promotion,
+    check_promotable,
+    materialize,
+    promotes_by_itself,
+)
+from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
+from datasource_governance.domain.subjects import promotion_subject
+from datasource_governance.domain.target import Target
+from datasource_governance.errors import GuardError
+from datasource_governance.ports import UnitOfWork
+from datasource_governance.services.approval import quorum_of
+from datasource_governance.services.attesting import attest, authorise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotionRequest:
+    """A stage to promote, by an attested operator or (None) by `system`."""
+
+    stage: str
+    attestation: Attestation | None = None
+
+
+def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
+    """Promote a stage. Promoting it again returns the same materialization and writes nothing.
+
+    Raises:
+        NotFoundError: for an unknown stage.
+        GuardError: with the codes of `check_promotable`, `evidence_chain_broken`, or an
+            attestation's.
+    """
+    with work:
+        target = work.datasources.get_for_update(work.stages.get(request.stage).datasource)
+        stage = work.stages.get_for_update(request.stage)
+        first = work.materializations.of_stage(stage.id)
+        if first is not None:
+            return Promotion(materialization=first, created=False)
+        actor = _actor(work, request, stage)
+        quorum = quorum_of(work, stage)
+
+        check_promotable(stage, target, quorum=quorum, actor=actor)
+        _check_content(work, stage)
+        check_unbroken(work.evidence.breaks_about(datasource_chain(stage.datasource), stage.id))
+        materialization = materialize(
+            work.new_id(),
+            stage,
+            target=target,
+            tenant=work.tenant,
+            quorum=quorum,
+            segment=work.evidence.segment(datasource_chain(stage.datasource), stage.id),
+            actor=actor,
+            now=work.now(),
+        )
+
+        _save(work, stage, target, materialization, quorum)
+        work.commit()
+    return Promotion(materialization=materialization, created=True)
+
+
+def _actor(work: UnitOfWork, request: PromotionRequest, stage: Stage) -> ActorId:
+    if request.attestation is None:
+        return SYSTEM
+    actor = attest(
+        work,
+        request.attestation,
+        action=Action.STAGE_PROMOTE,
+        subject=promotion_subject(subject_of(stage, work.tenant)),
+        now=work.now(),
+    )
+    authorise(work, actor, Role.OPERATOR, stage.datasource)
+    return actor
+
+
+def _check_content(work: UnitOfWork, stage: Stage) -> None:
+    """Refuse a stage whose stored payload is not the one that was validated and decided about."""
+    if work.stages.payload_sha256(stage.id) != stage.payload_sha256:
+        raise GuardError(
+            f"the content of stage {stage.id} is not what was validated; create a new stage and "
+            "run: evidence verify",
+            code="stage_outdated",
+            stage=stage.id,
+            different=("content",),
+        )
+
+
+def _save(
+    work: UnitOfWork,
+    stage: Stage,
+    target: Target,
+    materialization: Materialization,
+    quorum: Quorum | None,
+) -> None:
+    work.materializations.add(materialization)
+    work.datasources.change(
+        replace(target, current=materialization.id, revision=materialization.revision)
+    )
+    work.stages.change_state(stage, StageState.PROMOTED)
+    superseded = _supersede_others(work, stage)
+    facts = {
+        "materialization": materialization.id,
+        "revision": materialization.revision,
+        "stage": stage.id,
+        "stage_fingerprint": stage.fingerprint(work.tenant),
+        "base": stage.base,
+        "quality_policy_hash": stage.quality_policy_hash,
+        "approval_policy_hash": stage.approval_policy_hash,
+        "validation_hash": stage.validation_hash,
+        "payload_fingerprint": materialization.payload_fingerprint,
+        "row_count": materialization.row_count,
+        "approval": "not required" if quorum is None else quorum.document(),
+        "superseded": [other.id for other in superseded],
+        "actor": materialization.created_by,
+    }
+    work.outbox.add(
+        event(
+            work.new_id(),
+            "materialization.promoted",
+            datasource=stage.datasource,
+            facts=facts,
+            now=materialization.created_at,
+        )
+    )
+    work.evidence.append(
+        datasource_chain(stage.datasource),
+        kind="stage.promoted",
+        subject=stage.id,
+        facts=facts,
+        at=materialization.created_at,
+    )
+
+
+def _supersede_others(work: UnitOfWork, promoted: Stage) -> Sequence[Stage]:
+    """Close the other open stages: they were compared with what is no longer current."""
+    others = [
+        stage
+        for stage in work.stages.list(promoted.datasource, OPEN_STATES)
+        if stage.id != promoted.id
+    ]
+    for other in others:
+        work.stages.change_state(other, StageState.SUPERSEDED)
+    return others
+
+
+def promotable_stages(work: UnitOfWork, datasource: str) -> Sequence[Stage]:
+    """Return the open stages that need nobody any more: a quorum holds, or none is needed.
+
+    What a sensor asks. It is never the only guard: promotion checks everything again.
+    """
+    with work:
+        target = work.datasources.get(datasource)
+        return [
+            stage
+            for stage in work.stages.list(datasource, OPEN_STATES)
+            if _is_live(stage, target) and _needs_nobody(work, stage, target)
+        ]
+
+
+def _is_live(stage: Stage, target: Target) -> bool:
+    bound = (stage.base, stage.quality_policy_hash, stage.approval_policy_hash)
+    return bound == (target.current, target.quality_policy_hash, target.approval_policy_hash)
+
+
+def _needs_nobody(work: UnitOfWork, stage: Stage, target: Target) -> bool:
+    quorum = quorum_of(work, stage)
+    return promotes_by_itself(stage, target) if quorum is None else quorum.met

@@ -1,0 +1,131 @@
+"""The signer's side: Ed25519 keys in files, and attestations made with them.
+
+A private key is a PKCS #8 PEM file of mode 0600 named after its actor; nothing but its owner's
+command line needs it. The server knows public keys only.
+
+Source: SPEC sections 7 and 16 (`key create`); RFC 8032, RFC 5958.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from datasource_governance.domain.actor import ActorId, person
+from datasource_governance.domain.attestation import Action, Attestation, Claims, key_id
+from datasource_governance.domain.canonical import Json, Sha256
+from datasource_governance.errors import InvalidArgumentError
+
+
+def create_key(directory: Path, actor: str) -> Path:
+    """Create an actor's key pair: `<actor>.pem` (private, 0600) and `<actor>.pub.pem`.
+
+    Raises:
+        InvalidArgumentError: when the actor has a key there already; nothing is overwritten.
+    """
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    private = Ed25519PrivateKey.generate()
+    path = _private_path(directory, actor)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    pem = private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        descriptor = None
+    if descriptor is None:
+        raise InvalidArgumentError(f"{path} exists already; a key is never overwritten")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(pem)
+    public_path(directory, actor).write_bytes(
+        private.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+    )
+    return path
+
+
+def public_path(directory: Path, actor: str) -> Path:
+    """Return where an actor's public key is."""
+    return directory / f"{person(actor)}.pub.pem"
+
+
+def _private_path(directory: Path, actor: str) -> Path:
+    return directory / f"{person(actor)}.pem"
+
+
+def read_public_key(path: Path) -> bytes:
+    """Return the 32 raw bytes of a public key in a PEM file.
+
+    Raises:
+        InvalidArgumentError: when the file is not a readable Ed25519 public key.
+    """
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        key = serialization.load_pem_public_key(path.read_bytes())
+    except (OSError, ValueError):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidArgumentError(
+            f"{path} is not an Ed25519 public key in PEM form; key create makes one"
+        )
+    return key.public_bytes_raw()
+
+
+class Signer:
+    """One actor's private key, ready to attest."""
+
+    def __init__(self, directory: Path, actor: str, tenant: str) -> None:
+        """Read the actor's key file.
+
+        Raises:
+            InvalidArgumentError: when there is none or it is not an Ed25519 key.
+        """
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        path = _private_path(directory, actor)
+        try:
+            private = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        except (OSError, ValueError, TypeError):
+            private = None
+        if not isinstance(private, Ed25519PrivateKey):
+            raise InvalidArgumentError(
+                f"{path} is no Ed25519 private key; make one: key create {actor}"
+            )
+        self._private = private
+        self._tenant = tenant
+        self.actor: ActorId = person(actor)
+        self.public_key: bytes = private.public_key().public_bytes_raw()
+
+    @property
+    def key(self) -> Sha256:
+        """Id of the public key."""
+        return key_id(self.public_key)
+
+    def attest(
+        self, action: Action, subject: Mapping[str, Json], *, actor: str | None = None
+    ) -> Attestation:
+        """Sign that this actor does `action` to `subject`, once.
+
+        `actor` is somebody else only for a gateway key, which the server checks.
+        """
+        claims = Claims(
+            tenant=self._tenant,
+            actor=self.actor if actor is None else person(actor),
+            key=self.key,
+            action=action,
+            subject=dict(subject),
+            # What the signer's clock says; no decision depends on it, the database's clock decides.
+            issued_at=datetime.now(UTC).isoformat(),  # noqa: TID251
+            nonce=secrets.token_hex(16),
+        )
+        return Attestation(claims=claims, signature=self._private.sign(claims.signed_bytes()))

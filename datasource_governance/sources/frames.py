@@ -1,0 +1,117 @@
+"""Data in memory: pandas, Polars and Arrow objects in the typed form.
+
+Typed columns keep the type they declare; object columns get the type of their values. The index of
+a DataFrame is dropped: rows are counted by position.
+
+Source: SPEC section 3; decisions ROW_NUMBERS, LOGICAL_TYPES.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.sources.objects import object_column
+from datasource_governance.sources.refusal import refused, shielded
+from datasource_governance.sources.typed import Column, check_names, table_of, to_typed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def from_data(data: object) -> "pa.Table":
+    """Return the typed form of a DataFrame, LazyFrame (collected), Arrow table or record batch.
+
+    Raises:
+        InvalidArgumentError: data of another class.
+        UnreadableSourceError: names that are repeated, blank or no text; kind `unsupported_type` or
+            `unsupported_value`, naming the field, for what has no typed form; kind `unreadable`
+            when a lazy query fails. Never holds a value, nor does its context.
+    """
+    # By name, so that no library is imported to find that the data is not one of its own.
+    for base in type(data).__mro__:
+        library = base.__module__.partition(".")[0]
+        if read := _READERS.get((library, base.__name__)):
+            what = f"{library} {base.__name__}"
+            otherwise = refused(what, "unreadable", "the data could not be read")
+            return shielded(lambda: read(data), otherwise)  # noqa: B023 - called before the next turn
+    raise InvalidArgumentError(
+        f"cannot read a {type(data).__name__}; expected a pandas or Polars frame or an Arrow table"
+    )
+
+
+def _from_pandas(frame: "pd.DataFrame") -> "pa.Table":
+    check_names(frame.columns, what="pandas DataFrame")
+    names = [str(name) for name in frame.columns]
+    return table_of(
+        names, [_pandas_column(name, frame.iloc[:, place]) for place, name in enumerate(names)]
+    )
+
+
+def _pandas_column(name: str, series: "pd.Series") -> Column:
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return _category(name, series)
+    if series.dtype == object:
+        return object_column(name, series.array)
+    return _arrow_column(name, lambda: _pandas_array(series))
+
+
+def _category(name: str, series: "pd.Series") -> Column:
+    import pyarrow as pa
+
+    if series.cat.categories.dtype == object:
+        # Unused levels are no data and must not decide about the type of the others.
+        return object_column(name, series.astype(object).array)
+    levels = _pandas_column(name, series.cat.categories.to_series())
+    codes = series.cat.codes.to_numpy()
+    return Column(levels.array.take(pa.array(codes, mask=codes < 0)))
+
+
+def _pandas_array(series: "pd.Series") -> "pa.Array":
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    return pa.array(series)
+
+
+def _from_polars(frame: "pl.DataFrame") -> "pa.Table":
+    check_names(frame.columns, what="polars DataFrame")
+    return table_of(frame.columns, [_polars_column(series) for series in frame])
+
+
+def _polars_column(series: "pl.Series") -> Column:
+    import polars as pl
+
+    # Arrow has no such types: Polars would hand out addresses for the one and fail for the others.
+    if series.dtype in {pl.Object, pl.Int128, pl.UInt128}:
+        return object_column(series.name, series.to_list())
+    return _arrow_column(series.name, series.to_arrow)
+
+
+def _arrow_column(name: str, convert: Callable[[], "pa.Array"]) -> Column:
+    message = f"field {name!r} has a type without an Arrow equivalent"
+    return Column(shielded(convert, refused("table", "unsupported_type", message, name)))
+
+
+def _from_lazy(query: "pl.LazyFrame") -> "pa.Table":
+    return _from_polars(query.collect())
+
+
+def _from_batch(batch: "pa.RecordBatch") -> "pa.Table":
+    import pyarrow as pa
+
+    return to_typed(pa.Table.from_batches([batch]))
+
+
+_READERS: Final[Mapping[tuple[str, str], Callable[..., "pa.Table"]]] = {
+    ("pandas", "DataFrame"): _from_pandas,
+    ("polars", "DataFrame"): _from_polars,
+    ("polars", "LazyFrame"): _from_lazy,
+    ("pyarrow", "Table"): to_typed,
+    ("pyarrow", "RecordBatch"): _from_batch,
+}

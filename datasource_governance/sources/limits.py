@@ -1,0 +1,176 @@
+"""Limits on files, checked from sizes and headers before anything is decoded.
+
+A file's own claims about its size may lie, so the number of rows and cells counts, not the bytes
+that a header promises; what is only known while decoding is counted then, batch by batch.
+
+Source: SPEC section 3, "Hostile files".
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasource_governance.errors import Problem, UnreadableSourceError
+from datasource_governance.sources.refusal import refused
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Source = str | os.PathLike[str] | bytes
+"""A path, or the bytes of a file."""
+
+MEBIBYTE = 1024 * 1024
+TOO_LARGE = "too_large"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a file may ask of the reader. Every limit is inclusive."""
+
+    file_bytes: int = 1024 * MEBIBYTE
+    """Size of the file as stored."""
+    table_bytes: int = 4096 * MEBIBYTE
+    """Size of the table in memory: rows times the width of their types, or counted bytes."""
+    columns: int = 2000
+    """Fields at the top level."""
+    nesting: int = 16
+    """Lists and structs within one another; a plain column has 0."""
+    compression_ratio: int = 200
+    """Decoded bytes per stored byte, for files that decode to more than `ratio_free_bytes`."""
+    ratio_free_bytes: int = 64 * MEBIBYTE
+    """A constant column compresses without bound; that only matters when the result is large."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def read_bounded(source: Source, limits: Limits) -> tuple[str, bytes]:
+    """Return the name for messages and the bytes of a source, all read at once.
+
+    Checks and decoding see the same bytes, whatever happens to the file meanwhile. A name is the
+    last part of the path.
+
+    Raises:
+        UnreadableSourceError: kinds `not_found`; `unreadable` for a directory, a device, a file
+            without permission; `too_large`.
+    """
+    if isinstance(source, bytes):
+        name, content = "content", source
+    else:
+        name = Path(source).name
+        content = _bytes_of(Path(source), name, limits.file_bytes)
+    if len(content) > limits.file_bytes:
+        message = f"more than {limits.file_bytes} bytes"
+        raise refused(name, TOO_LARGE, message)
+    return name, content
+
+
+def _bytes_of(path: Path, name: str, maximum: int) -> bytes:
+    kind, message = "unreadable", "not a regular file"
+    try:
+        # Before opening: to open a pipe is to wait for its writer.
+        if stat.S_ISREG(path.stat().st_mode):
+            with path.open("rb") as file:
+                return file.read(maximum + 1)
+    except FileNotFoundError:
+        kind, message = "not_found", "no such file"
+    except (OSError, ValueError):
+        message = "the file cannot be opened or read"
+    raise refused(name, kind, message)
+
+
+def check(what: str, problems: Iterable[Problem]) -> None:
+    """Refuse a source with these problems; none is fine.
+
+    Raises:
+        UnreadableSourceError: with every problem.
+    """
+    if found := list(problems):
+        raise UnreadableSourceError(what, found)
+
+
+def column_problems(count: int, limits: Limits) -> list[Problem]:
+    """Return what is wrong with a number of columns."""
+    return _over("columns", count, limits.columns)
+
+
+def nesting_problems(schema: "pa.Schema", limits: Limits) -> list[Problem]:
+    """Return the fields that are nested too deeply, as one problem."""
+    deep = tuple(field.name for field in schema if nesting_of(field.type) > limits.nesting)
+    if not deep:
+        return []
+    message = f"fields nested deeper than {limits.nesting}: {', '.join(map(repr, deep))}"
+    return [Problem(kind=TOO_LARGE, message=message, names=deep)]
+
+
+def nesting_of(kind: "pa.DataType") -> int:
+    """Return how many lists and structs are within one another."""
+    if not kind.num_fields:
+        return 0
+    return 1 + max(nesting_of(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def size_problems(stored: int, decoded: int, limits: Limits) -> list[Problem]:
+    """Return what is wrong with the size a file decodes to, in bytes."""
+    problems = _over("bytes in memory", decoded, limits.table_bytes)
+    if decoded > limits.ratio_free_bytes and decoded > limits.compression_ratio * stored:
+        message = f"compressed more than {limits.compression_ratio} times"
+        problems.append(Problem(kind=TOO_LARGE, message=message))
+    return problems
+
+
+def _over(unit: str, count: int, limit: int) -> list[Problem]:
+    if count <= limit:
+        return []
+    return [Problem(kind=TOO_LARGE, message=f"{count} {unit}, the limit is {limit}")]
+
+
+def plain_bytes(table: "pa.Table | pa.RecordBatch") -> int:
+    """Return the size of a table once its dictionaries and runs are undone, without doing so."""
+    import pyarrow as pa
+
+    chunks = [
+        chunk
+        for column in table.columns
+        for chunk in (column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    ]
+    return sum(_plain_array_bytes(chunk) for chunk in chunks)
+
+
+def _plain_array_bytes(array: "pa.Array") -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        used = pc.value_counts(array.indices.drop_null())
+        widths = _widths(array.dictionary).take(used.field("values"))
+        return int(pc.sum(pc.multiply(widths, used.field("counts")), min_count=0).as_py())
+    if pa.types.is_run_end_encoded(array.type):
+        # An upper bound: as if the widest run filled the array.
+        return len(array) * int(pc.max(_widths(array.values)).as_py() or 0)
+    return int(array.nbytes)
+
+
+def _widths(values: "pa.Array") -> "pa.Array":
+    """Return the bytes that each value takes, as int64."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _has_lengths(values.type):
+        return pc.fill_null(pc.cast(pc.binary_length(values), pa.int64()), 0)
+    average = values.nbytes // len(values) + 1 if len(values) else 0
+    return pa.array([average] * len(values), pa.int64())
+
+
+def _has_lengths(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )

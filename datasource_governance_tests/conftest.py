@@ -1,0 +1,26 @@
+"""The option that names the acceptance cases, and how Hypothesis runs."""
+
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+
+from datasource_governance_tests import case_files
+
+# The first draw on a small machine takes longer than Hypothesis expects of a whole example.
+settings.register_profile(
+    "datasource_governance",
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("datasource_governance")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--cases",
+        metavar="DIR",
+        type=Path,
+        default=case_files.PACKAGED,
+        help="folder of acceptance cases, DIR/<topic>/<id>.json (default: the packaged copy)",
+    )

@@ -1,0 +1,146 @@
+"""A real server for tests: embedded, or the one of DATABASE_URL. Without either, tests fail.
+
+One server and one migrated template database per test process, one clone of it per test. The roles
+are the template's, whose names are of this run alone, so runs may share a server.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import make_url
+
+from datasource_governance.persistence.administration import administrative_url, connect
+from datasource_governance.persistence.connections import Connections
+from datasource_governance.persistence.embedded import EmbeddedPostgres
+from datasource_governance.persistence.provisioning import (
+    application_role,
+    dagster_role,
+    owner_role,
+    provision,
+    restrict,
+)
+from datasource_governance.persistence.upgrade import upgrade
+
+# No crash of the machine is tested, and without waiting for the disk tests are twice as fast.
+WITHOUT_DURABILITY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+@dataclass(frozen=True)
+class Template:
+    """A provisioned and migrated pair of databases that nothing connects to."""
+
+    admin_url: str
+    governance: str
+    dagster: str
+    connections: Connections
+
+
+@dataclass(frozen=True)
+class GovernanceDatabase:
+    """A migrated database of one test. Tests default to the application's URL."""
+
+    name: str
+    admin_url: str
+    application_url: str
+    application_role: str
+    owner_role: str
+
+
+def unique_name(kind: str) -> str:
+    return f"test_{kind}_{secrets.token_hex(6)}"
+
+
+def reachable_directory() -> Path:
+    """Return a new directory that a server run by root as `nobody` can reach."""
+    directory = Path(tempfile.mkdtemp(prefix="datasource_governance_"))
+    directory.chmod(0o711)
+    return directory
+
+
+def admin_connection(url: str, database: str | None = None) -> psycopg.Connection:
+    address = administrative_url(url)
+    return connect(address.set(database=database) if database else address)
+
+
+def drop_database(connection: psycopg.Connection, database: str) -> None:
+    drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+    connection.execute(drop.format(sql.Identifier(database)))
+
+
+def drop_provisioned(admin_url: str, governance: str, dagster: str) -> None:
+    """Remove everything that `provision` made."""
+    roles = (owner_role(governance), application_role(governance), dagster_role(dagster))
+    with admin_connection(admin_url) as connection:
+        drop_database(connection, governance)
+        drop_database(connection, dagster)
+        for role in roles:
+            drop = sql.SQL("DROP ROLE IF EXISTS {}")
+            connection.execute(drop.format(sql.Identifier(role)))
+
+
+def _clone(template: Template, source: str, owner: str, *, to: str | None) -> Iterator[str]:
+    name = unique_name("database")
+    create = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(
+        sql.Identifier(name), sql.Identifier(owner), sql.Identifier(source)
+    )
+    with admin_connection(template.admin_url) as connection:
+        connection.execute(create)
+        restrict(connection, name, to=to)  # a copy does not take over who may connect
+    yield name
+    with admin_connection(template.admin_url) as connection:
+        drop_database(connection, name)
+
+
+def _at(url: str, database: str) -> str:
+    return make_url(url).set(database=database).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """The administrative URL of a server."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        yield given
+        return
+    directory = reachable_directory()
+    with EmbeddedPostgres.start(directory / "postgres", settings=WITHOUT_DURABILITY) as server:
+        yield server.url
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def template(cluster: str) -> Iterator[Template]:
+    governance, dagster = unique_name("governance"), unique_name("dagster")
+    connections = provision(cluster, governance=governance, dagster=dagster)
+    upgrade(cluster, governance)
+    yield Template(cluster, governance, dagster, connections)
+    drop_provisioned(cluster, governance, dagster)
+
+
+@pytest.fixture
+def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
+    """A database of its own for one test, migrated and empty."""
+    owner, application = owner_role(template.governance), application_role(template.governance)
+    for name in _clone(template, template.governance, owner, to=application):
+        yield GovernanceDatabase(
+            name=name,
+            admin_url=_at(template.admin_url, name),
+            application_url=_at(template.connections.governance_url, name),
+            application_role=application,
+            owner_role=owner,
+        )
+
+
+@pytest.fixture
+def dagster_database(template: Template) -> Iterator[str]:
+    """The URL of an empty database of its own, as Dagster's storage takes it."""
+    for name in _clone(template, template.dagster, dagster_role(template.dagster), to=None):
+        yield _at(template.connections.dagster_url, name)
