@@ -54,11 +54,10 @@ class Settings:
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings of this process; the connections file fills what is not exported."""
     state = Path(environment.get("GOVERNANCE_STATE", DEFAULT_STATE))
-    written = _connections(state / CONNECTIONS_FILE)
     demo = Path(__file__).parent / "demo" / "datasources"
     return Settings(
         database_url=environment.get("GOVERNANCE_DATABASE_URL")
-        or written.get("GOVERNANCE_DATABASE_URL"),
+        or _written(state / CONNECTIONS_FILE),
         tenant=environment.get("GOVERNANCE_TENANT", "default"),
         state=state,
         keys=Path(environment.get("GOVERNANCE_KEYS", state / "keys")),
@@ -69,13 +68,14 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
-def _connections(path: Path) -> dict[str, str]:
-    """Read `KEY=value` lines; no file means nothing was provisioned here."""
+def _written(path: Path) -> str | None:
+    """Return the application's URL that `db upgrade` or `dev` wrote, if they did."""
+    from datasource_governance.persistence.connections import read_connections
+
     try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return {}
-    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+        return read_connections(path).governance_url
+    except NotFoundError:
+        return None
 
 
 class Application:
@@ -154,7 +154,7 @@ class Application:
             delimiter=options.delimiter,
             decimal=options.decimal,
             encoding=options.encoding,
-            types=options.types,
+            types=options.schema,
         )
         return TypedPayload(read_file(path, csv)), sha256
 

@@ -5,6 +5,12 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 from datasource_governance_tests import case_files
+from datasource_governance_tests.postgres import (  # noqa: F401 - fixtures are found by name
+    cluster,
+    dagster_database,
+    governance_database,
+    template,
+)
 
 # The first draw on a small machine takes longer than Hypothesis expects of a whole example.
 settings.register_profile(

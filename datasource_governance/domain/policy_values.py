@@ -43,6 +43,7 @@ class Kind(Protocol[T_co]):
 class Place:
     """Where in the document the reader is, whose part that is, and what was found so far.
 
+    `owner` is the id of the named object around, `key` the nearest key below it; each if any.
     `problems` and `owners` (the ids of named objects by their pointer) are shared by all places of
     a document. Values at `unreadable` pointers are reported already and are not read again.
     """
@@ -52,6 +53,7 @@ class Place:
     owners: dict[str, str] = field(default_factory=dict)
     path: tuple[str | int, ...] = ()
     owner: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
 
     @property
     def pointer(self) -> str:
@@ -60,23 +62,23 @@ class Place:
 
     def at(self, part: str | int) -> "Place":
         """Return the place of a member or an item."""
-        return replace(self, path=(*self.path, part))
+        key = (part,) if isinstance(part, str) else self.key
+        return replace(self, path=(*self.path, part), key=key)
 
     def owned_by(self, owner: Json) -> "Place":
         """Return this place with the id that its problems name, if it is a text."""
         if not isinstance(owner, str):
             return self
         self.owners[self.pointer] = owner
-        return replace(self, owner=(owner,))
+        return replace(self, owner=(owner,), key=())
 
     def read(self, kind: Kind[T], value: Json) -> T | None:
         """Read the value that is here, unless it is reported already."""
         return None if self.pointer in self.unreadable else kind.read(value, self)
 
     def report(self, kind: str, message: str, *names: str) -> None:
-        """Add a problem; its names are the owner, the key this is about, and `names`."""
-        keys = [part for part in self.path if isinstance(part, str)]
-        unique = dict.fromkeys((*self.owner, *(keys[-1:]), *names))
+        """Add a problem; it names the owner, the key, and `names`."""
+        unique = dict.fromkeys((*self.owner, *self.key, *names))
         self.problems.append(
             Problem(kind=kind, pointer=self.pointer, names=tuple(unique), message=message)
         )

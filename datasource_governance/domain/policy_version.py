@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
+from datasource_governance.domain.canonical import Json, Sha256, load_canonical
+from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 
 
 class PolicyKind(StrEnum):
@@ -29,3 +31,24 @@ class PolicyVersion:
     document: bytes
     attestation_id: str
     created_at: datetime
+
+
+def recorded_quality_policy(version: PolicyVersion) -> QualityPolicy:
+    """Return the quality policy that a recorded version holds."""
+    return parse_quality_policy(_recorded(version))
+
+
+def recorded_approval_policy(version: PolicyVersion) -> ApprovalPolicy:
+    """Return the approval policy that a recorded version holds.
+
+    Recorded is the normalised form, in which null stands for what was left out.
+    """
+    given = {name: value for name, value in _recorded(version).items() if value is not None}
+    return parse_approval_policy(given)
+
+
+def _recorded(version: PolicyVersion) -> dict[str, Json]:
+    document = load_canonical(version.document)
+    if not isinstance(document, dict):
+        raise TypeError("a policy is a JSON object")
+    return document

@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -20,9 +19,9 @@ import psycopg
 
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.installation import Installation
+from datasource_governance.persistence.loopback import HOST, any_free_port, is_free
 from datasource_governance.persistence.processes import spawn
 
-HOST = "127.0.0.1"
 ADMINISTRATOR = "postgres"
 START_SECONDS = 60
 STOP_SECONDS = 30
@@ -134,11 +133,11 @@ class Cluster:
 
     def _choose_port(self, wanted: int | None) -> int:
         port = wanted or self.remembered_port()
-        if port is None or not _is_free(port):
+        if port is None or not is_free(port):
             if wanted is not None:
                 message = f"port {wanted} of {HOST} is taken; choose another one"
                 raise ServiceUnavailableError(message, port=wanted)
-            port = _any_free_port()
+            port = any_free_port()
         (self.location / "port").write_text(str(port))
         return port
 
@@ -199,23 +198,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGQUIT)
         process.wait()
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As the server binds: connections in TIME_WAIT of its former life do not count.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError:
-            return False
-    return True
-
-
-def _any_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def _command_line(pid: int) -> str:

@@ -7,7 +7,6 @@ ends with the process that started it.
 Source: SPEC sections 16 and 17.
 """
 
-import fcntl
 import os
 import subprocess
 import time
@@ -22,12 +21,13 @@ from sqlalchemy import URL
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.cluster import (
     ADMINISTRATOR,
-    HOST,
     PAUSE_SECONDS,
     START_SECONDS,
     Cluster,
     end,
 )
+from datasource_governance.persistence.loopback import HOST
+from datasource_governance.persistence.processes import try_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class EmbeddedPostgres:
         cluster = Cluster.at(directory)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            lock = _try_lock(cluster.location / "lock")
+            lock = try_lock(cluster.location / "lock")
             if lock is not None:
                 return cls._own(cluster, lock, port, settings or {})
             running = cluster.remembered_port()
@@ -109,6 +109,11 @@ class EmbeddedPostgres:
         )
         return address.render_as_string(hide_password=False)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server still runs; of a shared one only its starter can tell."""
+        return self._ownership is None or self._ownership.process.poll() is None
+
     def stop(self) -> None:
         """End the server and its sessions, if this object started it. Idempotent."""
         ownership, self._ownership = self._ownership, None
@@ -129,13 +134,3 @@ class EmbeddedPostgres:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
-
-
-def _try_lock(path: Path) -> int | None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor

@@ -1,4 +1,4 @@
-"""Child processes that do not outlive this one.
+"""Child processes that do not outlive this one, and locks that do not either.
 
 `spawn` runs the command through this very file, as a script, so that what has to happen between
 fork and exec needs no `preexec_fn`, which may deadlock a process that has threads. Therefore the
@@ -6,6 +6,7 @@ standard library only.
 """
 
 import ctypes
+import fcntl
 import os
 import pwd
 import signal
@@ -47,6 +48,20 @@ def spawn(
         )
     finally:
         os.close(output)
+
+
+def try_lock(path: Path) -> int | None:
+    """Return a descriptor that holds `path`'s lock until it is closed; None if another has it.
+
+    The lock goes with the process, however it ends; children do not inherit it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _become(parent: str, death_signal: str, uid: str, gid: str, *command: str) -> None:

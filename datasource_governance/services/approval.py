@@ -17,11 +17,11 @@ from datasource_governance.domain.approval import (
     subject_of,
     tally,
 )
-from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
+from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, reason_hash
 from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import datasource_chain
-from datasource_governance.domain.policy_version import PolicyKind
+from datasource_governance.domain.policy_version import PolicyKind, recorded_approval_policy
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import decision_subject
 from datasource_governance.errors import NotFoundError
@@ -95,7 +95,7 @@ def approval_policy_of(work: UnitOfWork, stage: Stage) -> ApprovalPolicy | None:
     kept = work.datasources.policy(
         stage.datasource, PolicyKind.APPROVAL, stage.approval_policy_hash
     )
-    return parse_approval_policy(kept.document)
+    return recorded_approval_policy(kept)
 
 
 def quorum_of(work: UnitOfWork, stage: Stage) -> Quorum | None:

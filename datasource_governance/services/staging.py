@@ -7,13 +7,17 @@ import hashlib
 from dataclasses import dataclass
 
 from datasource_governance.domain.actor import UNATTESTED, ActorId, Role
-from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
+from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, verify
-from datasource_governance.domain.canonical import Sha256, load_canonical
+from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import datasource_chain
-from datasource_governance.domain.policy_version import PolicyKind
-from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
+from datasource_governance.domain.policy_version import (
+    PolicyKind,
+    recorded_approval_policy,
+    recorded_quality_policy,
+)
+from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import Delivery, Stage, new_stage
@@ -132,13 +136,13 @@ def _facts(work: UnitOfWork, target: Target) -> _Facts:
     approval = None
     if target.approval_policy_hash is not None:
         kept = work.datasources.policy(name, PolicyKind.APPROVAL, target.approval_policy_hash)
-        approval = parse_approval_policy(kept.document)
+        approval = recorded_approval_policy(kept)
     previous = None
     if target.current is not None:
         previous = parse_schema(work.materializations.get(target.current).schema)
     return _Facts(
         target=target,
-        quality_policy=parse_quality_policy(load_document(quality.document)),
+        quality_policy=recorded_quality_policy(quality),
         approval_policy=approval,
         previous=previous,
     )
@@ -230,11 +234,3 @@ def _record(work: UnitOfWork, stage: Stage) -> None:
         facts=facts,
         at=stage.created_at,
     )
-
-
-def load_document(document: bytes) -> dict[str, object]:
-    """Return a stored policy as the object that was authored."""
-    value = load_canonical(document)
-    if not isinstance(value, dict):
-        raise TypeError("a policy is a JSON object")
-    return dict(value)

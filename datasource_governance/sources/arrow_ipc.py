@@ -18,6 +18,7 @@ from datasource_governance.sources.limits import (
     column_problems,
     nesting_problems,
     plain_bytes,
+    ratio_problems,
     read_bounded,
     size_problems,
 )
@@ -54,13 +55,14 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
     stream = pa.py_buffer(content)
     if content.startswith(_FILE_MAGIC):
         stream = stream.slice(len(_FILE_MAGIC))
-    check(name, size_problems(len(content), _promised_bytes(stream), limits))
+    size = _promised_bytes(stream)
+    check(name, [*size_problems(size, limits), *ratio_problems(len(content), size, limits)])
     with pa.ipc.open_stream(stream) as reader:
         schema = reader.schema
         problems = column_problems(len(schema.names), limits)
         check(name, [*problems, *nesting_problems(schema, limits)])
         table = reader.read_all()
-    check(name, size_problems(len(content), plain_bytes(table), limits))
+    check(name, size_problems(plain_bytes(table), limits))
     table.validate(full=True)
     return to_typed(table)
 

@@ -94,7 +94,9 @@ def plain(value: object, depth: int = 1) -> object:
     value = _from_numpy(value)
     if convert := _plain_form(type(value)):
         return convert(value, depth)
-    if type(value).__name__ in {"NaTType", "NAType"} and type(value).__module__.startswith("pandas"):
+    if type(value).__name__ in {"NaTType", "NAType"} and type(value).__module__.startswith(
+        "pandas"
+    ):
         return None
     raise UnsupportedCellError
 

@@ -142,7 +142,7 @@ def _read(name: str, stored: bytes, options: CsvOptions, limits: Limits) -> "pa.
             *name_problems(header),
             *(_missing(field) for field in options.types if field not in header),
             *column_problems(len(header), limits),
-            *size_problems(size, size, limits),
+            *size_problems(size, limits),
         ],
     )
     columns = _split(name, content, delimiter, start, len(header))
@@ -232,15 +232,15 @@ def _typed(
 ) -> list[Column]:
     typed: list[Column] = []
     problems: list[Problem] = []
-    for field, cells in columns.items():
-        if (data_type := options.types.get(field)) is None:
+    for name_of_field, cells in columns.items():
+        if (data_type := options.types.get(name_of_field)) is None:
             typed.append(infer(cells, options.decimal))
             continue
         fitted = declared(cells, data_type, options.decimal)
         if isinstance(fitted, Column):
             typed.append(fitted)
         else:
-            problems.append(_misfit(field, data_type, fitted))
+            problems.append(_misfit(name_of_field, data_type, fitted))
     check(name, problems)
     return typed
 

@@ -63,7 +63,7 @@ def is_strictly_quoted(content: bytes, delimiter: bytes, start: int) -> bool:
     if content.find(b'"', start) < 0:
         return True
     d = re.escape(delimiter)
-    quoted = rb'(?<![^\r\n' + d + rb'])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n' + d + rb"]|\Z)"
+    quoted = rb"(?<![^\r\n" + d + rb'])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n' + d + rb"]|\Z)"
     quote_as_text = rb"(?<=[^\r\n" + d + rb'])"[^\r\n' + d + rb"]*+"
     pattern = re.compile(rb'(?:[^"]++|' + quoted + rb"|" + quote_as_text + rb")*+")
     return pattern.fullmatch(content, start) is not None

@@ -49,9 +49,7 @@ _SMALLEST_NORMAL = 2.0**-1022
 
 _FOUR_DIGIT_YEAR = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
 _NANOSECOND_YEAR = "(?:167[89]|16[89][0-9]|1[7-9][0-9]{2}|2[01][0-9]{2}|22[0-5][0-9]|226[01])"
-_LEAP_YEAR = (
-    "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
-)
+_LEAP_YEAR = "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
 _NANOSECOND_LEAP_YEAR = f"(?:{'|'.join(str(year) for year in range(1678, 2262) if isleap(year))})"
 _DAY_OF_ANY_YEAR = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
@@ -158,8 +156,8 @@ def _numbers(cells: "pa.ChunkedArray", decimal: str) -> Column:
 
     float64 where no cell has more than 15 digits, which a double always tells apart; else decimal
     if 76 digits hold every cell; else float64 up to 17 digits, which is how doubles are written;
-    else kind and canonical bytes. A double that would overflow, vanish or lose digits to a subnormal
-    is none of them.
+    else kind and canonical bytes. A double that would overflow, vanish or be subnormal, which
+    loses digits, is none of them.
     """
     import pyarrow.compute as pc
 
@@ -245,10 +243,8 @@ def _datetime_forms() -> Sequence[Form]:
 
 
 _FORMS: Mapping[DataType, Sequence[Form]] = {
-    DataType.INTEGER: (
-        Form(rf"-?(?:0|[1-9][0-9]{{0,{MAXIMUM_DECIMAL_DIGITS - 1}}})", _integers),
-    ),
-    # Not the flag for any case: it would also take the long s of "falſe".
+    DataType.INTEGER: (Form(rf"-?(?:0|[1-9][0-9]{{0,{MAXIMUM_DECIMAL_DIGITS - 1}}})", _integers),),
+    # Not the flag for any case: it would take the long s (U+017F) for an s.
     DataType.BOOLEAN: (Form("[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]", _booleans),),
     DataType.DATE: (Form(_date(_FOUR_DIGIT_YEAR, _LEAP_YEAR), _dates),),
     DataType.DATETIME: _datetime_forms(),

@@ -35,7 +35,7 @@ def from_data(data: object) -> "pa.Table":
         if read := _READERS.get((library, base.__name__)):
             what = f"{library} {base.__name__}"
             otherwise = refused(what, "unreadable", "the data could not be read")
-            return shielded(lambda: read(data), otherwise)  # noqa: B023 - called before the next turn
+            return shielded(lambda: read(data), otherwise)
     raise InvalidArgumentError(
         f"cannot read a {type(data).__name__}; expected a pandas or Polars frame or an Arrow table"
     )

@@ -24,6 +24,7 @@ Source = str | os.PathLike[str] | bytes
 
 MEBIBYTE = 1024 * 1024
 TOO_LARGE = "too_large"
+_OFFSET_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Limits:
     nesting: int = 16
     """Lists and structs within one another; a plain column has 0."""
     compression_ratio: int = 200
-    """Decoded bytes per stored byte, for files that decode to more than `ratio_free_bytes`."""
+    """Decompressed bytes per stored byte, for files of more than `ratio_free_bytes` then."""
     ratio_free_bytes: int = 64 * MEBIBYTE
     """A constant column compresses without bound; that only matters when the result is large."""
 
@@ -113,13 +114,18 @@ def nesting_of(kind: "pa.DataType") -> int:
     return 1 + max(nesting_of(kind.field(place).type) for place in range(kind.num_fields))
 
 
-def size_problems(stored: int, decoded: int, limits: Limits) -> list[Problem]:
-    """Return what is wrong with the size a file decodes to, in bytes."""
-    problems = _over("bytes in memory", decoded, limits.table_bytes)
-    if decoded > limits.ratio_free_bytes and decoded > limits.compression_ratio * stored:
-        message = f"compressed more than {limits.compression_ratio} times"
-        problems.append(Problem(kind=TOO_LARGE, message=message))
-    return problems
+def size_problems(decoded: int, limits: Limits) -> list[Problem]:
+    """Return what is wrong with the size of a table in memory, in bytes."""
+    return _over("bytes in memory", decoded, limits.table_bytes)
+
+
+def ratio_problems(stored: int, decompressed: int, limits: Limits) -> list[Problem]:
+    """Return what is wrong with the size of a file before and after decompression, in bytes."""
+    is_free = decompressed <= limits.ratio_free_bytes
+    if is_free or decompressed <= limits.compression_ratio * stored:
+        return []
+    message = f"compressed more than {limits.compression_ratio} times"
+    return [Problem(kind=TOO_LARGE, message=message)]
 
 
 def _over(unit: str, count: int, limit: int) -> list[Problem]:
@@ -151,6 +157,10 @@ def _plain_array_bytes(array: "pa.Array") -> int:
     if pa.types.is_run_end_encoded(array.type):
         # An upper bound: as if the widest run filled the array.
         return len(array) * int(pc.max(_widths(array.values)).as_py() or 0)
+    if pa.types.is_nested(array.type) and not pa.types.is_union(array.type):
+        members = array.flatten()
+        parts = members if isinstance(members, list) else [members]
+        return len(array) * _OFFSET_BYTES + sum(map(_plain_array_bytes, parts))
     return int(array.nbytes)
 
 

@@ -129,7 +129,7 @@ def integer_column(cells: Sequence[object], lowest: int, highest: int) -> Column
     """Return integers in the narrowest type that holds them all; exact numbers beyond 76 digits."""
     import pyarrow as pa
 
-    if -(2**63) <= lowest and highest < 2**63:
+    if lowest >= -(2**63) and highest < 2**63:
         return Column(pa.array(cells, pa.int64()))
     if lowest >= 0 and highest < 2**64:
         return Column(pa.array(cells, pa.uint64()))

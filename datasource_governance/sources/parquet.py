@@ -13,6 +13,7 @@ from datasource_governance.sources.limits import (
     column_problems,
     nesting_problems,
     plain_bytes,
+    ratio_problems,
     read_bounded,
     size_problems,
 )
@@ -52,7 +53,8 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
             [
                 *column_problems(max(len(schema.names), file.metadata.num_columns), limits),
                 *nesting_problems(schema, limits),
-                *size_problems(len(content), _promised_bytes(file.metadata), limits),
+                *size_problems(_least_bytes(file.metadata), limits),
+                *ratio_problems(len(content), _page_bytes(file.metadata), limits),
             ],
         )
         repeated = _dictionary_encoded(file.metadata)
@@ -67,40 +69,55 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
         decoded = 0
         for batch in file.iter_batches(_BATCH_ROWS):
             decoded += plain_bytes(batch)
-            check(name, size_problems(len(content), decoded, limits))
+            check(name, size_problems(decoded, limits))
             batches.append(batch)
         table = pa.Table.from_batches(batches, schema=batches[0].schema if batches else schema)
+    table = _as_declared(table, schema)
     table.validate(full=True)
     return to_typed(table)
 
 
-def _promised_bytes(metadata: "pq.FileMetaData") -> int:
-    """Return the least that the values take in memory, whatever the file says about its bytes."""
+def _as_declared(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":
+    """Undo the dictionaries that only the reader asked for, inside lists and structs too."""
+    import pyarrow as pa
+
+    columns = [
+        column if pa.types.is_dictionary(column.type) else column.cast(field.type)
+        for column, field in zip(table.columns, schema, strict=True)
+    ]
+    fields = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _chunks(metadata: "pq.FileMetaData") -> list["pq.ColumnChunkMetaData"]:
+    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+    return [group.column(place) for group in groups for place in range(metadata.num_columns)]
+
+
+def _least_bytes(metadata: "pq.FileMetaData") -> int:
+    """Return rows times width: the least that the values take in memory."""
     widths = [
         _WIDTHS.get(column.physical_type) or max(column.length, _SHORTEST_TEXT)
         for column in map(metadata.schema.column, range(metadata.num_columns))
     ]
-    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-    values = sum(
-        max(group.column(place).num_values, group.num_rows) * width
-        for group in groups
-        for place, width in enumerate(widths)
+    # A list column has more values than rows, any other as many.
+    values = [0] * metadata.num_columns
+    for place, chunk in enumerate(_chunks(metadata)):
+        values[place % metadata.num_columns] += chunk.num_values
+    return sum(
+        max(count, metadata.num_rows) * width for count, width in zip(values, widths, strict=True)
     )
-    pages = sum(
-        group.column(place).total_uncompressed_size
-        for group in groups
-        for place in range(metadata.num_columns)
-    )
-    return max(values, pages)
+
+
+def _page_bytes(metadata: "pq.FileMetaData") -> int:
+    return sum(chunk.total_uncompressed_size for chunk in _chunks(metadata))
 
 
 def _dictionary_encoded(metadata: "pq.FileMetaData") -> list[str]:
     """Return the paths of text and binary columns that are stored with a dictionary."""
-    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-    chunks = [group.column(place) for group in groups for place in range(metadata.num_columns)]
     paths = {
         chunk.path_in_schema
-        for chunk in chunks
+        for chunk in _chunks(metadata)
         if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
     }
     return sorted(paths)

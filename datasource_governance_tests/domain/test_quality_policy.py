@@ -120,14 +120,14 @@ def test_every_problem_is_reported_at_once_with_pointer_kind_and_names():
         ("invalid_value", "/rules/0/minimum", ("a", "minimum")),
         ("invalid_value", "/rules/2/severity", ("a", "severity")),
         ("invalid_value", "/rules/2/fields/1", ("a", "fields", "x")),
-        ("conflicting_keys", "/rules/2", ("a", "rules", "field", "fields")),
+        ("conflicting_keys", "/rules/2", ("a", "field", "fields")),
         ("unknown_rule_type", "/rules/3/type", ("c", "type", "not_nul")),
         ("missing_key", "/rules/5", ("rules", "id")),
         ("bounds_reversed", "/rules/5", ("rules", "minimum", "maximum")),
         ("invalid_value", "/rules/6", ("rules",)),
-        ("missing_key", "/rules/7", ("e", "rules", "type")),
-        ("unknown_key", "/schema_policy/removed", ("schema_policy", "removed")),
-        ("invalid_value", "/schema_policy/type_widened", ("schema_policy", "type_widened")),
+        ("missing_key", "/rules/7", ("e", "type")),
+        ("unknown_key", "/schema_policy/removed", ("removed",)),
+        ("invalid_value", "/schema_policy/type_widened", ("type_widened",)),
     ]
 
 
@@ -146,8 +146,7 @@ def test_a_message_says_where_what_was_expected_and_what_was_there():
         "/rules/1/allow_null: expected true or false, got a list of 0",
         "/rules/2/field: expected a field name that is not blank, got an object",
         "/rules/2/allowed_values: expected a list of 1 to 10000 codes, got a list of 0",
-        "/rules/3/data_type: expected one of integer, number, string, boolean, date, datetime, "
-        "time, binary, list, object, unknown, got 'int'",
+        f"/rules/3/data_type: expected one of {', '.join(DataType)}, got 'int'",
         "/rules/3/nullable: expected true or false, got 1.5",
     ]
 
@@ -166,7 +165,7 @@ def test_a_long_text_is_not_quoted_in_full():
         ({"minimum": None}, ("invalid_value", "/minimum", ("r", "minimum"))),
         (
             {"minimum": 2, "maximum": 1},
-            ("bounds_reversed", "", ("r", "rules", "minimum", "maximum")),
+            ("bounds_reversed", "", ("r", "minimum", "maximum")),
         ),
         ({"severity": "ERROR"}, ("invalid_value", "/severity", ("r", "severity"))),
         ({"severity": None}, ("invalid_value", "/severity", ("r", "severity"))),
@@ -177,18 +176,18 @@ def test_a_long_text_is_not_quoted_in_full():
         ({"id": "\x9f"}, ("invalid_text", "/id", ("\x9f", "id"))),
         ({"rule_type": "Row_Count"}, ("unknown_rule_type", "/type", ("r", "type", "Row_Count"))),
         ({"rule_type": 1}, ("invalid_value", "/type", ("r", "type"))),
-        ({"rule_type": "unique"}, ("missing_key", "", ("r", "rules", "field", "fields"))),
+        ({"rule_type": "unique"}, ("missing_key", "", ("r", "field", "fields"))),
         (
             {"rule_type": "field", "field": "x"},
-            ("missing_key", "", ("r", "rules", "data_type", "nullable")),
+            ("missing_key", "", ("r", "data_type", "nullable")),
         ),
         (
             {"rule_type": "range", "field": "x"},
-            ("missing_key", "", ("r", "rules", "minimum", "maximum")),
+            ("missing_key", "", ("r", "minimum", "maximum")),
         ),
         (
             {"rule_type": "range", "field": "x", "minimum": 0.1, "maximum": 0},
-            ("bounds_reversed", "", ("r", "rules", "minimum", "maximum")),
+            ("bounds_reversed", "", ("r", "minimum", "maximum")),
         ),
         (
             {"rule_type": "range", "field": "x", "minimum": 1, "allow_null": 1},
@@ -204,7 +203,7 @@ def test_a_long_text_is_not_quoted_in_full():
         ),
         (
             {"rule_type": "referential", "field": "x"},
-            ("missing_key", "", ("r", "rules", "allowed_values")),
+            ("missing_key", "", ("r", "allowed_values")),
         ),
         (
             {"rule_type": "referential", "field": "x", "allowed_values": [1, None]},

@@ -1,0 +1,62 @@
+"""Whether the processes of a system answer, asked from outside as anyone else would.
+
+Source: SPEC section 16, `dev`.
+"""
+
+import http.client
+import json
+import socket
+from pathlib import Path
+
+from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.errors import ServiceUnavailableError
+from datasource_governance.persistence.loopback import HOST
+
+_SECONDS = 10
+_QUERY = """{
+  instance { daemonHealth { allDaemonStatuses { required healthy } } }
+  workspaceOrError { ... on Workspace {
+    locationEntries { name loadStatus locationOrLoadError { __typename } } } }
+}"""
+
+
+def accepts_connections(path: Path) -> bool:
+    """Whether a server listens on the Unix socket at `path`."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def is_healthy(port: int) -> bool:
+    """Whether the webserver answers, every required daemon beats and the code location is loaded.
+
+    Raises:
+        ServiceUnavailableError: the code location cannot be loaded.
+    """
+    report = _ask(port)
+    if report is None:
+        return False
+    locations = report["workspaceOrError"].get("locationEntries", ())
+    loaded = [entry for entry in locations if entry["loadStatus"] == "LOADED"]
+    for entry in loaded:
+        if entry["locationOrLoadError"]["__typename"] == "PythonError":
+            raise ServiceUnavailableError(f"code location {entry['name']} cannot be loaded")
+    daemons = report["instance"]["daemonHealth"]["allDaemonStatuses"]
+    return bool(loaded) and all(each["healthy"] for each in daemons if each["required"])
+
+
+def _ask(port: int) -> dict[str, dict[str, object]] | None:
+    connection = http.client.HTTPConnection(HOST, port, timeout=_SECONDS)
+    headers = {"Content-Type": "application/json"}
+    try:
+        connection.request("POST", "/graphql", canonical_bytes({"query": _QUERY}), headers)
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+    return json.loads(body).get("data") if response.status == http.HTTPStatus.OK else None

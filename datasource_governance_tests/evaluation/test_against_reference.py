@@ -1,0 +1,172 @@
+"""Evaluation gives what a plain row-by-row reading of the specification gives, on every engine."""
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd  # noqa: TID253 - tests load it anyway
+import pandera.errors  # noqa: TID253 - tests load it anyway
+import pyarrow as pa  # noqa: TID253 - tests load it anyway
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datasource_governance.evaluation.compile import pandera_schema
+from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.sources.frames import from_data
+from datasource_governance_tests.builders import quality_policy
+from datasource_governance_tests.evaluation import reference
+
+NAMES = ["a", "index", "[0]", "^.*$", 'q"uote', "``x``"]
+WHOLE = [-(2**63), -1, 0, 1, 2, 3, 2**53, 2**53 + 1, 2**63 - 1]
+FRACTIONS = [0.1, 0.5, 1.5, -0.25, 0.30000000000000004, 16777217.5]
+BOUNDS = st.sampled_from([*WHOLE, *FRACTIONS, 2**63, 2**64, -(2**70), 10**30, 10**60, 255, 256])
+SINGLES = [float(np.float32(x)) for x in (0.1, 0.5, 1.5, 16777216.0, 16777218.0)]
+DOUBLES = [0.0, -0.0, 0.1, 0.5, 1.0, 2.0**53, 2.0**53 + 2, 1e300, math.inf, -math.inf, math.nan]
+TEXTS = ["", " ", "a", "A", "1", "true", "é", "e\u0301", "null"]
+DATES = [dt.date(1, 1, 1), dt.date(2024, 2, 29), dt.date(9999, 12, 31)]
+INSTANTS = [dt.datetime(1, 1, 1), dt.datetime(2024, 1, 1, 12), dt.datetime(9999, 12, 31)]  # noqa: DTZ001 - local times
+HUNDREDTHS = [Decimal("0.10"), Decimal("0.50"), Decimal("1.00"), Decimal("-0.25")]
+HUGE = [Decimal("1E+30"), Decimal("0.100"), Decimal(2**64), Decimal("1.000")]
+LISTS = [[], [None], [0.0], [-0.0], [math.nan], [0.1, None], [None, 0.1]]
+STRUCTS = [{"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": 1, "b": "x"}]
+MIXED = [1, 1.0, 0.1, Decimal("0.10"), True, False, "1", "", b"1", DATES[0], math.inf, 2**70]
+TYPED = {
+    "int8": (pa.int8(), "integer", "decimal", [-128, -1, 0, 1, 127]),
+    "int64": (pa.int64(), "integer", "decimal", WHOLE),
+    "uint64": (pa.uint64(), "integer", "decimal", [0, 1, 2**53 + 1, 2**63, 2**64 - 1]),
+    "single": (pa.float32(), "number", "single", [*SINGLES, math.nan, math.inf, -0.0, 0.0]),
+    "double": (pa.float64(), "number", "double", DOUBLES),
+    "decimal": (pa.decimal128(10, 2), "number", "decimal", HUNDREDTHS),
+    "huge": (pa.decimal256(50, 3), "number", "decimal", HUGE),
+    "boolean": (pa.bool_(), "boolean", "own", [True, False]),
+    "string": (pa.string(), "string", "own", TEXTS),
+    "code": (pa.dictionary(pa.int8(), pa.string()), "string", "own", TEXTS),
+    "binary": (pa.binary(), "binary", "own", [b"", b"1", b"a"]),
+    "date": (pa.date32(), "date", "own", DATES),
+    "date64": (pa.date64(), "date", "own", DATES),
+    "datetime": (pa.timestamp("us"), "datetime", "own", INSTANTS),
+    "seconds": (pa.timestamp("s"), "datetime", "own", INSTANTS),
+    "time": (pa.time32("s"), "time", "own", [dt.time(0), dt.time(23, 59, 59)]),
+    "list": (pa.list_(pa.float64()), "list", "own", LISTS),
+    "struct": (pa.struct([("a", pa.int8()), ("b", pa.string())]), "object", "own", STRUCTS),
+    "null": (pa.null(), "unknown", "own", [None]),
+}
+LOGICAL = ["integer", "number", "string", "boolean", "date", "datetime", "time", "list", "object"]
+CODES = st.sampled_from([True, False, 0, 1, 2**53, 2**53 + 1, 0.1, 0.5, 1.5, *TEXTS, 2**70, 10**30])
+
+
+def columns(kinds):
+    return st.integers(0, 12).flatmap(
+        lambda rows: st.lists(st.sampled_from(NAMES), min_size=1, max_size=5, unique=True).flatmap(
+            lambda names: st.tuples(*(column(name, rows, kinds) for name in names))
+        )
+    )
+
+
+def column(name, rows, kinds):
+    def filled(kind):
+        arrow_type, logical, precision, pool = kinds[kind]
+        values = st.lists(st.sampled_from([None, *pool]), min_size=rows, max_size=rows)
+        return values.map(
+            lambda drawn: (arrow_type, reference.Column(name, logical, precision, drawn))
+        )
+
+    return st.sampled_from(sorted(kinds)).flatmap(filled)
+
+
+FIELD = st.sampled_from(NAMES[:5])
+SOME_FIELDS = st.lists(FIELD, min_size=1, max_size=3, unique=True)
+FLAG = st.booleans()
+BOUNDED = st.one_of(
+    st.fixed_dictionaries({"minimum": BOUNDS}),
+    st.fixed_dictionaries({"maximum": BOUNDS}),
+    st.tuples(BOUNDS, BOUNDS).map(sorted).map(lambda two: {"minimum": two[0], "maximum": two[1]}),
+)
+COUNTED = st.integers(0, 12).map(lambda n: {"minimum": n, "maximum": n + 3})
+RULE = st.one_of(
+    COUNTED.map(lambda keys: {"type": "row_count", **keys}),
+    st.fixed_dictionaries({"type": st.just("required_fields"), "fields": SOME_FIELDS}),
+    st.fixed_dictionaries(
+        {"type": st.just("field"), "field": FIELD, "data_type": st.sampled_from(LOGICAL)},
+        optional={"nullable": FLAG},
+    ),
+    st.fixed_dictionaries({"type": st.just("not_null"), "fields": SOME_FIELDS}),
+    st.fixed_dictionaries(
+        {"type": st.just("unique"), "fields": SOME_FIELDS}, optional={"ignore_nulls": FLAG}
+    ),
+    st.tuples(
+        st.fixed_dictionaries(
+            {"type": st.just("range"), "field": FIELD}, optional={"allow_null": FLAG}
+        ),
+        BOUNDED,
+    ).map(lambda two: two[0] | two[1]),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("referential"),
+            "field": FIELD,
+            "allowed_values": st.lists(CODES, min_size=1, max_size=6),
+        },
+        optional={"allow_null": FLAG},
+    ),
+)
+RULES = st.lists(RULE, min_size=1, max_size=8).map(
+    lambda rules: [{"id": f"r{place}", **rule} for place, rule in enumerate(rules)]
+)
+
+
+@settings(max_examples=200)
+@given(columns(TYPED), RULES)
+def test_typed_columns_are_judged_as_the_specification_reads(drawn, rules):
+    table = pa.Table.from_arrays(
+        [pa.array(one.values, arrow_type, from_pandas=False) for arrow_type, one in drawn],
+        names=[one.name for _, one in drawn],
+    )
+    expected = reference.evaluate(rules, [one for _, one in drawn], table.num_rows)
+
+    on_pandas, on_polars = validations(rules, table)
+
+    assert [found(rule) for rule in on_pandas.rules] == expected
+    assert on_pandas.hashed_bytes() == on_polars.hashed_bytes()
+
+
+OBJECTS = {"mixed": (None, "unknown", "own", MIXED)}
+
+
+@settings(max_examples=150)
+@given(columns(OBJECTS), RULES)
+def test_object_columns_are_judged_by_the_kind_and_value_of_every_cell(drawn, rules):
+    judged = [rule for rule in rules if rule["type"] != "field"]
+    frame = pd.DataFrame({one.name: pd.Series(one.values, dtype=object) for _, one in drawn})
+    frame.index = frame.index[::-1]
+    expected = reference.evaluate(judged, [one for _, one in drawn], len(frame))
+
+    on_pandas, on_polars = validations(judged, frame)
+
+    assert [found(rule) for rule in on_pandas.rules] == expected
+    assert on_pandas.hashed_bytes() == on_polars.hashed_bytes()
+    not_passing = {rule["id"] for rule, one in zip(judged, expected, strict=True) if one[1]}
+    assert failing_checks(judged, frame) == not_passing
+
+
+def validations(rules, data):
+    payload = TypedPayload(from_data(data))
+    policy = quality_policy(*rules)
+    return [PanderaEvaluator(engine).validate(policy, payload, None) for engine in ENGINES]
+
+
+ENGINES = ("pandas", "polars")
+
+
+def failing_checks(rules, frame):
+    try:
+        pandera_schema(quality_policy(*rules), "pandas").validate(frame, lazy=True)
+    except pandera.errors.SchemaErrors as errors:
+        return {error.check.name for error in errors.schema_errors}
+    return set()
+
+
+def found(rule):
+    reason = None if rule.reason is None else str(rule.reason)
+    return str(rule.status), reason, rule.affected, rule.rows, rule.fields

@@ -1,0 +1,231 @@
+"""A small world to act in: a real database, actors with real keys, a declared datasource."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+
+from datasource_governance.composition import Application, Settings
+from datasource_governance.domain.actor import Role
+from datasource_governance.domain.approval import Decision, Verdict, subject_of
+from datasource_governance.domain.attestation import Action, Attestation, KeyKind
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
+from datasource_governance.domain.datasource import parse_datasource
+from datasource_governance.domain.materialization import Promotion
+from datasource_governance.domain.stage import Stage
+from datasource_governance.domain.subjects import (
+    apply_subject,
+    decision_subject,
+    delivery_subject,
+    grant_subject,
+    key_subject,
+    promotion_subject,
+)
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.services.approval import AttestedDecision, decide_stage
+from datasource_governance.services.authority import (
+    GrantRequest,
+    KeyRegistration,
+    found_tenant,
+    grant_role,
+    register_key,
+)
+from datasource_governance.services.declaring import Applied, apply_datasource
+from datasource_governance.services.promotion import PromotionRequest, promote_stage
+from datasource_governance.services.staging import (
+    StageRequest,
+    create_stage,
+    store_delivery_attestation,
+)
+from datasource_governance.signing import Signer, create_key
+from datasource_governance_tests.postgres import GovernanceDatabase, admin_connection
+
+ONE_ROW_AT_LEAST = {"version": "v1", "rules": [{"id": "r", "type": "row_count", "minimum": 1}]}
+TWO_APPROVALS = {"version": "v2", "required": True, "required_approvals": 2}
+
+
+@dataclass
+class World:
+    """Acts through services with attestations, exactly as the command line does."""
+
+    application: Application
+    database: GovernanceDatabase
+    datasource: str = "orders"
+
+    def signer(self, actor: str) -> Signer:
+        settings = self.application.settings
+        return Signer(settings.keys, actor, settings.tenant)
+
+    def admit(self, actor: str, *roles: Role) -> Signer:
+        """Make an actor known, with a key of its own and roles on all datasources."""
+        administrator = self.signer("admin")
+        try:
+            create_key(self.application.settings.keys, actor)
+        except InvalidArgumentError:
+            pass  # the key file is there; the actor may still be new to this database
+        signer = self.signer(actor)
+        subject = key_subject(signer.actor, KeyKind.ACTOR, signer.public_key, actor)
+        register_key(
+            self.application.work(),
+            KeyRegistration(
+                actor=signer.actor,
+                display_name=actor,
+                kind=KeyKind.ACTOR,
+                public_key=signer.public_key,
+                attestation=administrator.attest(Action.KEY_REGISTER, subject),
+            ),
+        )
+        for role in roles:
+            self.grant(signer.actor, role)
+        return signer
+
+    def grant(self, actor: str, role: Role, datasource: str | None = None) -> str:
+        attestation = self.signer("admin").attest(
+            Action.ACTOR_GRANT, grant_subject(actor, role, datasource)
+        )
+        request = GrantRequest(
+            actor=actor, role=role, datasource=datasource, attestation=attestation
+        )
+        return grant_role(self.application.work(), request).id
+
+    def declare(self, quality=ONE_ROW_AT_LEAST, approval=None, promote="manual") -> Applied:
+        governance = {"quality_policy": quality}
+        if approval is not None:
+            governance["approval_policy"] = approval
+        declaration = parse_datasource(
+            canonical_bytes(
+                {
+                    "id": self.datasource,
+                    "kind": "static",
+                    "source": {"folder": "deliveries"},
+                    "promote": promote,
+                    "governance": governance,
+                }
+            ),
+            lambda name: Path(name).read_bytes(),
+        )
+        attestation = self.signer("admin").attest(
+            Action.DATASOURCE_APPLY, apply_subject(declaration)
+        )
+        return apply_datasource(self.application.work(), declaration, attestation)
+
+    def stage(self, creator: str | None = "creator", table: pa.Table | None = None) -> Stage:
+        payload = TypedPayload(pa.table({"id": [1, 2]}) if table is None else table)
+        sha256 = Sha256(hashlib.sha256(payload.encoded()).hexdigest())
+        attestation_id = self.attest_delivery(creator, sha256) if creator else None
+        request = StageRequest(
+            datasource=self.datasource,
+            delivery="delivery.csv",
+            file_sha256=sha256,
+            attestation_id=attestation_id,
+        )
+        work = self.application.work()
+        return create_stage(work, self.application.evaluator(), payload, request).stage
+
+    def attest_delivery(self, creator: str, sha256: Sha256) -> Sha256:
+        attestation = self.signer(creator).attest(
+            Action.STAGE_CREATE, delivery_subject(self.datasource, sha256)
+        )
+        work = self.application.work()
+        return store_delivery_attestation(work, self.datasource, sha256, attestation)
+
+    def present(self, stage: Stage) -> Stage:
+        with self.application.work() as work:
+            return work.stages.get(stage.id)
+
+    def decision_attestation(
+        self, actor: str, stage: Stage, reason: str, verdict: Verdict = Verdict.APPROVE
+    ) -> Attestation:
+        action = Action.STAGE_APPROVE if verdict is Verdict.APPROVE else Action.STAGE_REJECT
+        subject = subject_of(stage, self.application.settings.tenant)
+        return self.signer(actor).attest(action, decision_subject(subject, reason))
+
+    def decide(
+        self,
+        actor: str,
+        stage: Stage,
+        reason: str = "checked",
+        verdict: Verdict = Verdict.APPROVE,
+        attestation: Attestation | None = None,
+    ) -> Decision:
+        request = AttestedDecision(
+            verdict=verdict,
+            reason=reason,
+            subject=subject_of(stage, self.application.settings.tenant),
+            attestation=attestation or self.decision_attestation(actor, stage, reason, verdict),
+        )
+        return decide_stage(self.application.work(), request)
+
+    def promote(self, stage: Stage, actor: str | None = "operator") -> Promotion:
+        attestation = None
+        if actor is not None:
+            subject = subject_of(stage, self.application.settings.tenant)
+            attestation = self.signer(actor).attest(
+                Action.STAGE_PROMOTE, promotion_subject(subject)
+            )
+        request = PromotionRequest(stage=stage.id, attestation=attestation)
+        return promote_stage(self.application.work(), request)
+
+    def set_clock(self, at: datetime) -> None:
+        """Replace the database's clock, as only a test in a test database may."""
+        self.as_superuser(
+            "CREATE OR REPLACE FUNCTION governance.now() RETURNS timestamptz LANGUAGE sql "
+            f"VOLATILE AS $$ SELECT timestamptz '{at.isoformat()}' $$"
+        )
+
+    def as_superuser(self, statement: str, *, triggers: bool = True) -> None:
+        """Run a statement behind the application's back."""
+        with admin_connection(self.database.admin_url) as connection:
+            if not triggers:
+                connection.execute("SET session_replication_role = replica")
+            connection.execute(statement)
+
+    def count_rows(self) -> dict[str, int]:
+        """Return the number of rows of every governed table."""
+        with admin_connection(self.database.admin_url) as connection:
+            names = [
+                name
+                for (name,) in connection.execute(
+                    "SELECT tablename FROM pg_tables WHERE schemaname = 'governance'"
+                )
+            ]
+            return {name: _count(connection, name) for name in names}
+
+    def verification(self):
+        return self.application.verify_evidence()
+
+
+def _count(connection: psycopg.Connection, table: str) -> int:
+    query = f"SELECT count(*) FROM governance.{table}"
+    return connection.execute(query).fetchone()[0]
+
+
+def settings(database: GovernanceDatabase, directory: Path) -> Settings:
+    return Settings(
+        database_url=database.application_url,
+        tenant="default",
+        state=directory,
+        keys=directory / "keys",
+        datasources=directory / "datasources",
+        actor=None,
+        dagster_url="http://127.0.0.1:1",
+        administrative_url=None,
+    )
+
+
+def new_world(database: GovernanceDatabase, directory: Path) -> World:
+    """Return a world with an administrator, a creator, an operator and three approvers."""
+    application = Application(settings(database, directory))
+    create_key(application.settings.keys, "admin")
+    signer = Signer(application.settings.keys, "admin", application.settings.tenant)
+    found_tenant(application.work(), "admin", signer.public_key)
+    world = World(application, database)
+    world.admit("creator", Role.STEWARD)
+    world.admit("operator", Role.OPERATOR)
+    for number in (1, 2, 3):
+        world.admit(f"approver-{number}", Role.APPROVER)
+    return world
