@@ -102,6 +102,11 @@ class Application:
             )
         return governance_engine(self.settings.database_url)
 
+    def close(self) -> None:
+        """Give back every connection; using the application again opens new ones."""
+        if "engine" in self.__dict__:
+            self.engine.dispose()
+
     def work(self) -> UnitOfWork:
         """Return a unit of work; enter it to begin a transaction."""
         from datasource_governance.persistence.unit_of_work import PostgresUnitOfWork

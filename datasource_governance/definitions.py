@@ -10,14 +10,17 @@ import dagster as dg
 
 from datasource_governance.composition import Application, read_settings
 from datasource_governance.declarations import read_declarations
-from datasource_governance.demo.assets import airport_countries
+from datasource_governance.demo.assets import airport_countries, count_airport_countries
 from datasource_governance.orchestration.registry import governed_definitions
 
 _settings = read_settings()
 _declarations = read_declarations(_settings.datasources)
-_examples = [airport_countries] if any(one.id == "airports" for one in _declarations) else []
+_has_airports = any(one.id == "airports" for one in _declarations)
 
 defs = dg.Definitions.merge(
     governed_definitions(_declarations, Application(_settings)),
-    dg.Definitions(assets=_examples),
+    dg.Definitions(
+        assets=[airport_countries] if _has_airports else [],
+        jobs=[count_airport_countries] if _has_airports else [],
+    ),
 )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from datasource_governance_tests import case_files
@@ -11,6 +12,7 @@ from datasource_governance_tests.postgres import (  # noqa: F401 - fixtures are 
     governance_database,
     template,
 )
+from datasource_governance_tests.world import new_world
 
 # The first draw on a small machine takes longer than Hypothesis expects of a whole example.
 settings.register_profile(
@@ -30,3 +32,11 @@ def pytest_addoption(parser):
         default=case_files.PACKAGED,
         help="folder of acceptance cases, DIR/<topic>/<id>.json (default: the packaged copy)",
     )
+
+
+@pytest.fixture
+def world(governance_database, tmp_path):
+    """A database of its own with actors in it; connections are given back."""
+    made = new_world(governance_database, tmp_path)
+    yield made
+    made.application.close()

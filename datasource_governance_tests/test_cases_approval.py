@@ -10,7 +10,6 @@ from datasource_governance.domain.canonical import load_canonical
 from datasource_governance.domain.strict_json import parse_json
 from datasource_governance.errors import GovernanceError
 from datasource_governance_tests import case_files
-from datasource_governance_tests.world import new_world
 
 pytestmark = pytest.mark.postgres
 
@@ -53,7 +52,7 @@ class Timeline:
         return {"result": "ok", "state": state}
 
     def do_create_stage(self, step):
-        table = pa.table({"id": pa.array([] if step.get("validation") == "failed" else [1])})
+        table = pa.table({"id": pa.array([] if step.get("validation") == "failed" else [1, 2])})
         self.stages[step["stage"]] = self.world.stage(step["actor"], table)
         return {"failed": "blocked"}.get(str(self.stages[step["stage"]].state)) or str(
             self.stages[step["stage"]].state
@@ -90,8 +89,7 @@ class Timeline:
         )
 
 
-def test_approval_case(approval_case, governance_database, tmp_path):
-    world = new_world(governance_database, tmp_path)
+def test_approval_case(approval_case, world):
     timeline = Timeline(approval_case, world)
     world.declare(timeline.quality, timeline.approval)
 

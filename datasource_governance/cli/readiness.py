@@ -14,7 +14,7 @@ from datasource_governance.persistence.loopback import HOST
 
 _SECONDS = 10
 _QUERY = """{
-  instance { daemonHealth { allDaemonStatuses { required healthy } } }
+  instance { daemonHealth { allDaemonStatuses { required lastHeartbeatTime } } }
   workspaceOrError { ... on Workspace {
     locationEntries { name loadStatus locationOrLoadError { __typename } } } }
 }"""
@@ -30,25 +30,30 @@ def accepts_connections(path: Path) -> bool:
     return True
 
 
-def is_healthy(port: int) -> bool:
+def is_healthy(port: int, *, since: float) -> bool:
     """Whether the webserver answers, every required daemon beats and the code location is loaded.
+
+    Heartbeats before `since`, in seconds since the epoch, were a former daemon's; Dagster itself
+    counts them for half an hour.
 
     Raises:
         ServiceUnavailableError: the code location cannot be loaded.
     """
-    report = _ask(port)
-    if report is None:
+    answer = _ask(port)
+    if answer is None:
         return False
+    report = json.loads(answer)["data"]
     locations = report["workspaceOrError"].get("locationEntries", ())
     loaded = [entry for entry in locations if entry["loadStatus"] == "LOADED"]
     for entry in loaded:
         if entry["locationOrLoadError"]["__typename"] == "PythonError":
             raise ServiceUnavailableError(f"code location {entry['name']} cannot be loaded")
     daemons = report["instance"]["daemonHealth"]["allDaemonStatuses"]
-    return bool(loaded) and all(each["healthy"] for each in daemons if each["required"])
+    beats = [each["lastHeartbeatTime"] or 0 for each in daemons if each["required"]]
+    return bool(loaded) and min(beats, default=0) >= since
 
 
-def _ask(port: int) -> dict[str, dict[str, object]] | None:
+def _ask(port: int) -> bytes | None:
     connection = http.client.HTTPConnection(HOST, port, timeout=_SECONDS)
     headers = {"Content-Type": "application/json"}
     try:
@@ -59,4 +64,4 @@ def _ask(port: int) -> dict[str, dict[str, object]] | None:
         return None
     finally:
         connection.close()
-    return json.loads(body).get("data") if response.status == http.HTTPStatus.OK else None
+    return body if response.status == http.HTTPStatus.OK else None

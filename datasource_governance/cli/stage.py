@@ -179,7 +179,7 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
         print_json(stage_document(session, view.stage, view))
         return 0
     out = console()
-    validation = _validation(view.stage)
+    validation = validation_document(view.stage)
     out.print(stage_table([view.stage]))
     out.print(rule_table(_dicts(validation["rules"]), detailed=view.detailed))
     diff = validation["schema_diff"]
@@ -231,7 +231,7 @@ def stage_document(
     session: Application, stage: Stage, view: _View | None = None
 ) -> dict[str, object]:
     """Return a stage as JSON; counts and rows only in a detailed view."""
-    validation = dict(_validation(stage))
+    validation = dict(validation_document(stage))
     if view is None or not view.detailed:
         hidden = ("affected", "rows", "truncated")
         validation["rules"] = [
@@ -253,7 +253,8 @@ def stage_document(
     return document
 
 
-def _validation(stage: Stage) -> dict[str, Json]:
+def validation_document(stage: Stage) -> dict[str, Json]:
+    """Return the validation stored with a stage."""
     document = load_canonical(stage.validation)
     if not isinstance(document, dict):
         raise TypeError("a stored validation is a JSON object")

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 from datasource_governance.cli.readiness import accepts_connections, is_healthy
@@ -36,6 +36,12 @@ _START_SECONDS = 180
 _STOP_SECONDS = 15
 _PAUSE_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_WORKSPACE = """load_from:
+  - grpc_server:
+      socket: {socket}
+      location_name: {module}
+"""
+_Handler = Callable[[int, FrameType | None], object] | int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +150,7 @@ class System:
 
     def _prepare_databases(self) -> None:
         options = self._options
-        if options.database_url is None:
-            self._server = EmbeddedPostgres.start(self._state / "postgres")
-            self._running.enter_context(self._server)
-        self.admin_url = options.database_url or self._server.url
+        self.admin_url = options.database_url or self._start_postgres()
         file = self._state / "connections.env"
         self.connections = provision(
             self.admin_url,
@@ -158,8 +161,13 @@ class System:
         write_connections(file, self.connections)
         upgrade(self.admin_url, options.governance_database)
 
+    def _start_postgres(self) -> str:
+        self._server = EmbeddedPostgres.start(self._state / "postgres")
+        self._running.enter_context(self._server)
+        return self._server.url
+
     def _prepare_instance(self) -> None:
-        """Give Dagster its home, and its tables before several processes would make them at once."""
+        """Make Dagster's home, and its tables before several processes would at once."""
         packaged = importlib.resources.files("datasource_governance.cli") / "dagster.yaml"
         (self._home / "dagster.yaml").write_bytes(packaged.read_bytes())
         inherited = {key: value for key, value in os.environ.items() if key != "DATABASE_URL"}
@@ -178,16 +186,15 @@ class System:
         self._running.callback(shutil.rmtree, sockets)
         listening, module = sockets / "code_server", self._options.module
         workspace = self._state / "workspace.yaml"
-        workspace.write_text(
-            f"load_from:\n  - grpc_server:\n      socket: {listening}\n      location_name: {module}\n"
-        )
+        workspace.write_text(_WORKSPACE.format(socket=listening, module=module))
         code = ("--socket", str(listening), "--module-name", module, "--location-name", module)
         self._launch("code_server", "dagster", "code-server", "start", *code)
         self._await(partial(accepts_connections, listening))
+        before = time.time()
         self._launch("daemon", "dagster._daemon", "run", "--workspace", str(workspace))
         web = ("--host", HOST, "--port", str(port), "--workspace", str(workspace))
         self._launch("webserver", "dagster_webserver", *web)
-        self._await(partial(is_healthy, port))
+        self._await(partial(is_healthy, port, since=before))
 
     def _spawn(self, name: str, module: str, *arguments: str) -> "_Child":
         log = self._logs / f"{name}.log"
@@ -250,6 +257,6 @@ class _Child:
         return ServiceUnavailableError(message, process=self.name, log=str(self.log))
 
 
-def _set_handlers(handlers: Mapping[signal.Signals, object]) -> None:
+def _set_handlers(handlers: Mapping[signal.Signals, _Handler]) -> None:
     for number, handler in handlers.items():
         signal.signal(number, handler if handler is not None else signal.SIG_DFL)

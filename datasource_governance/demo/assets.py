@@ -21,3 +21,10 @@ def airport_countries(airports) -> dg.MaterializeResult[object]:  # type: ignore
             "countries": int(airports["country"].nunique()),
         }
     )
+
+
+count_airport_countries = dg.define_asset_job(
+    "count_airport_countries",
+    selection=dg.AssetSelection.assets(airport_countries),
+    description="Read what is in force and count its countries.",
+)

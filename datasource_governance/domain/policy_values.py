@@ -43,27 +43,29 @@ class Kind(Protocol[T_co]):
 class Place:
     """Where in the document the reader is, whose part that is, and what was found so far.
 
-    `owner` is the id of the named object around, `key` the nearest key below it; each if any.
-    `problems` and `owners` (the ids of named objects by their pointer) are shared by all places of
-    a document. Values at `unreadable` pointers are reported already and are not read again.
+    `pointer` is its RFC 6901 pointer, `owner` the id of the named object around it and `key` the
+    nearest key below that. `problems` and `owners` (ids by pointer) are shared by all places of a
+    document. Values at `unreadable` pointers are reported already and are not read again.
     """
 
     problems: list[Problem]
     unreadable: frozenset[str]
     owners: dict[str, str] = field(default_factory=dict)
-    path: tuple[str | int, ...] = ()
+    pointer: str = ""
     owner: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
 
-    @property
-    def pointer(self) -> str:
-        """The RFC 6901 pointer of this place."""
-        return pointer(*self.path)
-
     def at(self, part: str | int) -> "Place":
         """Return the place of a member or an item."""
-        key = (part,) if isinstance(part, str) else self.key
-        return replace(self, path=(*self.path, part), key=key)
+        # Spelled out, not dataclasses.replace: this is once per value of a document.
+        return Place(
+            problems=self.problems,
+            unreadable=self.unreadable,
+            owners=self.owners,
+            pointer=self.pointer + pointer(part),
+            owner=self.owner,
+            key=(part,) if isinstance(part, str) else self.key,
+        )
 
     def owned_by(self, owner: Json) -> "Place":
         """Return this place with the id that its problems name, if it is a text."""

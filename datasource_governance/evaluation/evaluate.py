@@ -45,14 +45,11 @@ class PanderaEvaluator:
         evaluated; it never counts as passed.
 
         Raises:
-            UnreadableSourceError: the payload's bytes are not a valid stream.
-            EvaluationError: anything else went wrong; with neither a value, nor cause, nor context.
+            EvaluationError: the payload is malformed or something went wrong; with neither a value,
+                nor cause, nor context.
         """
-        if isinstance(payload, TypedPayload):
-            table = payload.table
-        else:
-            table = decode_payload(payload.encoded())
-        validation = attempt(lambda: self._validation(policy, table, previous))
+        # Only the payload is a local here, so a traceback that prints locals prints no table.
+        validation = attempt(lambda: self._validation(policy, _table_of(payload), previous))
         if validation is None:
             raise EvaluationError(
                 "the payload could not be evaluated; nothing of it is said here, because errors of "
@@ -92,6 +89,10 @@ class PanderaEvaluator:
             _demand(rule, receipts.get(rule.id), passed=rule.id not in refused)
             for rule in policy.rules
         )
+
+
+def _table_of(payload: Payload) -> "pa.Table":
+    return payload.table if isinstance(payload, TypedPayload) else decode_payload(payload.encoded())
 
 
 def _demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutcome:

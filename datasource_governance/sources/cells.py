@@ -92,7 +92,7 @@ def plain(value: object, depth: int = 1) -> object:
     if depth > MAXIMUM_NESTING:
         raise UnsupportedCellError
     value = _from_numpy(value)
-    if convert := _plain_form(type(value)):
+    if convert := _plain_form(type(value)):  # type: ignore[arg-type]  # a class is hashable
         return convert(value, depth)
     if type(value).__name__ in {"NaTType", "NAType"} and type(value).__module__.startswith(
         "pandas"
@@ -192,7 +192,7 @@ def _plain_form(cls: type) -> Callable[..., object] | None:
 
 def canonical_cell(value: object) -> tuple[str, bytes]:
     """Return kind and canonical bytes of a plain value that is not missing."""
-    kind = kind_of_class(type(value))
+    kind = kind_of_class(type(value))  # type: ignore[arg-type]  # a class is hashable
     if kind is None:
         raise UnsupportedCellError
     return kind, _SPELLINGS[kind](value)

@@ -75,7 +75,7 @@ def _pandas_array(series: "pd.Series") -> "pa.Array":
     import pyarrow as pa
 
     if isinstance(series.dtype, pd.SparseDtype):
-        series = series.sparse.to_dense()
+        return pa.array(series.to_numpy(), from_pandas=True)
     return pa.array(series)
 
 

@@ -158,6 +158,8 @@ def _plain_array_bytes(array: "pa.Array") -> int:
         # An upper bound: as if the widest run filled the array.
         return len(array) * int(pc.max(_widths(array.values)).as_py() or 0)
     if pa.types.is_nested(array.type) and not pa.types.is_union(array.type):
+        if pa.types.is_map(array.type):
+            array = array.cast(pa.list_(array.type.field(0)))
         members = array.flatten()
         parts = members if isinstance(members, list) else [members]
         return len(array) * _OFFSET_BYTES + sum(map(_plain_array_bytes, parts))

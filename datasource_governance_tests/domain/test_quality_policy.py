@@ -77,6 +77,18 @@ def test_every_rule_type_becomes_its_class_with_defaults_filled_in():
     assert [type(code) for code in rules[-1].allowed_values] == [str, bool, int, float]
 
 
+def test_every_rule_names_its_fields_alike():
+    rules = quality_policy(
+        rule("row_count", id="a"),
+        rule("field", id="b", field="x", nullable=True),
+        rule("range", id="c", field="x", minimum=0),
+        rule("referential", id="d", field="x", allowed_values=[1]),
+        rule("unique", id="e", field="x"),
+    ).rules
+
+    assert [one.fields for one in rules] == [(), ("x",), ("x",), ("x",), ("x",)]
+
+
 def test_a_policy_may_have_no_rules_but_must_say_so():
     assert parse_quality_policy('{"version": "v1", "rules": []}').rules == ()
     assert found("{}") == [
@@ -99,7 +111,7 @@ def test_a_policy_that_is_no_object_is_refused(document):
 
 def test_every_problem_is_reported_at_once_with_pointer_kind_and_names():
     text = """{"version": 7, "notes": "x", "rules": [
-        {"id": "a", "type": "row_count", "minimun": 1, "minimum": -1},
+        {"id": "a", "type": "row_count", "least": 1, "minimum": -1},
         {"id": "b", "type": "range", "field": "x", "minimum": 1e999, "minimum": 1e999},
         {"id": "a", "type": "not_null", "field": "x", "fields": ["x", "x"], "severity": "warn"},
         {"id": "c", "type": "not_nul", "field": "x"},
@@ -116,7 +128,7 @@ def test_every_problem_is_reported_at_once_with_pointer_kind_and_names():
         ("unknown_key", "/notes", ("notes",)),
         ("invalid_value", "/version", ("version",)),
         ("duplicate_rule_id", "/rules/2/id", ("id", "a")),
-        ("unknown_key", "/rules/0/minimun", ("a", "minimun")),
+        ("unknown_key", "/rules/0/least", ("a", "least")),
         ("invalid_value", "/rules/0/minimum", ("a", "minimum")),
         ("invalid_value", "/rules/2/severity", ("a", "severity")),
         ("invalid_value", "/rules/2/fields/1", ("a", "fields", "x")),

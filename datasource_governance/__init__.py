@@ -1,0 +1,40 @@
+"""Governed datasets on open-source Dagster: stage, check, approve, promote, prove.
+
+The public names are imported when they are first used, so that importing the package costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datasource_governance.declarations import read_declarations
+    from datasource_governance.domain.quality_policy import parse_quality_policy
+    from datasource_governance.errors import GovernanceError
+    from datasource_governance.evaluation.compile import pandera_schema
+    from datasource_governance.evaluation.evaluate import validate
+    from datasource_governance.orchestration.registry import governed_definitions
+
+_HOMES = {
+    "GovernanceError": "datasource_governance.errors",
+    "governed_definitions": "datasource_governance.orchestration.registry",
+    "pandera_schema": "datasource_governance.evaluation.compile",
+    "parse_quality_policy": "datasource_governance.domain.quality_policy",
+    "read_declarations": "datasource_governance.declarations",
+    "validate": "datasource_governance.evaluation.evaluate",
+}
+
+__all__ = [
+    "GovernanceError",
+    "governed_definitions",
+    "pandera_schema",
+    "parse_quality_policy",
+    "read_declarations",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

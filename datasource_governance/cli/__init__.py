@@ -1,0 +1,49 @@
+"""`datasource-governance`: nouns, then verbs.
+
+Source: SPEC section 16.
+"""
+
+import sys
+
+import typer
+
+from datasource_governance.cli import (
+    actor,
+    datasource,
+    database,
+    demo,
+    dev,
+    evidence,
+    key,
+    policy,
+    stage,
+)
+from datasource_governance.cli.approval import approve, promote, reject
+from datasource_governance.cli.output import run
+from datasource_governance.cli.validate import validate
+
+app = typer.Typer(
+    help="Stage, check, approve, promote and prove governed datasets.",
+    no_args_is_help=True,
+    add_completion=False,
+    # Typer's own tracebacks show local variables, which hold data.
+    pretty_exceptions_enable=False,
+)
+app.command()(validate)
+app.add_typer(policy.app, name="policy")
+app.add_typer(datasource.app, name="datasource")
+app.add_typer(stage.app, name="stage")
+app.command()(approve)
+app.command()(reject)
+app.command()(promote)
+app.add_typer(evidence.app, name="evidence")
+app.add_typer(key.app, name="key")
+app.add_typer(actor.app, name="actor")
+app.add_typer(database.app, name="db")
+app.command()(dev.dev)
+app.command()(demo.demo)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(lambda: app(standalone_mode=False)))

@@ -1,0 +1,197 @@
+"""The demo's story: four chapters on the public airport register, each step held to its promise.
+
+Source: issue "The main job, end to end, on a real register".
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from datasource_governance.cli.approval import decide
+from datasource_governance.cli.founding import admit
+from datasource_governance.cli.render import coloured, rule_table, stage_table
+from datasource_governance.cli.stage import stage_file, validation_document
+from datasource_governance.composition import Application
+from datasource_governance.demo.deliveries import Deliveries, write_deliveries
+from datasource_governance.domain.actor import SYSTEM, Role
+from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.target import Target
+from datasource_governance.errors import GovernanceError, GuardError
+from datasource_governance.orchestration.launching import launch, wait_for_run
+from datasource_governance.orchestration.runs import sensor_that_promoted
+from datasource_governance.services.reading import read_current
+from datasource_governance.signing import Signer
+
+DATASOURCE = "airports"
+EXAMPLE_JOB = "count_airport_countries"
+_STEPS = 13
+_SENSOR_SECONDS = 120.0
+_SHOWN_RULES = {"columns", "names-present", "icao-unique", "latitude", "country-iso"}
+
+
+class Story:
+    """Tells the story over a running system. Every step that gives something else ends it."""
+
+    def __init__(self, application: Application, out: Console) -> None:
+        self._application = application
+        self._out = out
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=out, transient=True)
+        self._task = self._progress.add_task("demo", total=_STEPS)
+
+    def tell(self) -> None:
+        """Tell all of it.
+
+        Raises:
+            GovernanceError: code `demo_failed`, saying which promise was not kept.
+        """
+        with self._progress:
+            with self._step("three deliveries of the register, four actors with keys"):
+                deliveries = write_deliveries(self._application.settings.state / "register")
+                self._cast()
+            self._first_delivery(deliveries)
+            self._faulty_delivery(deliveries)
+            self._corrected_delivery(deliveries)
+            self._evidence()
+
+    def _cast(self) -> None:
+        self._casey = admit(self._application, "casey", Role.STEWARD, Role.APPROVER)
+        self._alice = admit(self._application, "alice", Role.APPROVER)
+        self._bob = admit(self._application, "bob", Role.APPROVER)
+
+    def _first_delivery(self, deliveries: Deliveries) -> None:
+        self._chapter("1. The first delivery needs two approvals, and gets them")
+        with self._step("a Dagster run stages and checks it"):
+            stage = self._stage(deliveries.first.name, StageState.AWAITING_APPROVAL)
+        with self._step("alice and bob approve, each with a key of their own"):
+            self._approve(self._alice, stage)
+            self._approve(self._bob, stage)
+        with self._step("the quorum sensor's run promotes it"):
+            self._await_promotion(stage)
+        with self._step("a downstream asset reads what is in force"):
+            self._run_example()
+
+    def _faulty_delivery(self, deliveries: Deliveries) -> None:
+        self._chapter("2. A delivery with faults is blocked, and readers notice nothing")
+        before = self._target()
+        with self._step("a dropped column, repeated codes, a latitude of 95, a country ZZ"):
+            stage = self._stage(deliveries.faulty.name, StageState.FAILED)
+        rules = validation_document(stage)["rules"]
+        failed = [
+            rule
+            for rule in (rules if isinstance(rules, list) else [])
+            if isinstance(rule, dict) and rule["status"] != "passed" and rule["severity"] == "error"
+        ]
+        self._out.print(rule_table(failed))
+        self._expect(
+            {str(rule["id"]) for rule in failed} == _SHOWN_RULES, "the faults are the ones found"
+        )
+        with self._step("the current materialization stays readable"):
+            reading = read_current(self._application.work(), DATASOURCE, SYSTEM)
+            self._expect(
+                reading.materialization.id == before.current, "current is what it was before"
+            )
+        with self._step("nobody can approve it"):
+            self._refused("not_awaiting_approval", self._alice, stage)
+
+    def _corrected_delivery(self, deliveries: Deliveries) -> None:
+        self._chapter("3. The corrected delivery goes through, but not on its creator's word")
+        with self._step("a Dagster run stages and checks it"):
+            stage = self._stage(deliveries.corrected.name, StageState.AWAITING_APPROVAL)
+        with self._step("casey, who created it, may approve others' stages but not this one"):
+            self._refused("creator_cannot_approve", self._casey, stage)
+        with self._step("alice and bob approve"):
+            self._approve(self._alice, stage)
+            self._approve(self._bob, stage)
+        with self._step("the quorum sensor's run promotes it"):
+            self._await_promotion(stage)
+
+    def _evidence(self) -> None:
+        self._chapter("4. Everything that happened is evidence, and the evidence holds")
+        with self._step("verify every chain and every row"):
+            verification = self._application.verify_evidence()
+            self._expect(verification.holds, "the evidence holds")
+        with self._application.work() as work:
+            stages = work.stages.list(DATASOURCE, ())
+            target = work.datasources.get(DATASOURCE)
+        self._out.print(stage_table(stages))
+        table = Table("what", "where it stands")
+        table.add_row("current materialization", f"revision {target.revision}, {target.current}")
+        table.add_row("evidence", coloured("passed") if verification.holds else coloured("failed"))
+        table.add_row("entries in chains", f"{verification.entries} in {verification.chains}")
+        table.add_row("governed rows", str(verification.rows))
+        self._out.print(table)
+
+    def _stage(self, name: str, expected: StageState) -> Stage:
+        file = self._application.settings.state / "register" / name
+        stage = stage_file(self._application, self._casey, DATASOURCE, file, in_process=False)
+        self._out.print(
+            f"   stage {stage.id}: {stage.row_count} rows, {coloured(stage.state)}", soft_wrap=True
+        )
+        self._expect(stage.state is expected, f"the stage is {expected}, not {stage.state}")
+        return stage
+
+    def _approve(self, actor: Signer, stage: Stage) -> None:
+        decide(
+            self._application,
+            actor,
+            Verdict.APPROVE,
+            stage.id,
+            "The checks and the row count are as expected.",
+        )
+
+    def _refused(self, code: str, actor: Signer, stage: Stage) -> None:
+        try:
+            self._approve(actor, stage)
+        except GuardError as refusal:
+            self._expect(refusal.code == code, f"refused as {code}, not as {refusal.code}")
+            self._out.print(f"   refused: {refusal}", markup=False)
+            return
+        self._fail(f"the approval of {actor.actor} was refused")
+
+    def _await_promotion(self, stage: Stage) -> None:
+        deadline = time.monotonic() + _SENSOR_SECONDS
+        while (materialization := self._promoted(stage)) is None:
+            if time.monotonic() > deadline:
+                self._fail("the sensor promotes within two minutes")
+            time.sleep(0.5)
+        sensor = sensor_that_promoted(self._application.settings.dagster_url, stage.id)
+        self._expect(sensor is not None, "the promotion was launched by a sensor")
+        self._out.print(f"   materialization {materialization} is current, launched by {sensor}")
+
+    def _promoted(self, stage: Stage) -> str | None:
+        with self._application.work() as work:
+            found = work.materializations.of_stage(stage.id)
+        return found.id if found else None
+
+    def _run_example(self) -> None:
+        url = self._application.settings.dagster_url
+        run_id = launch(url, EXAMPLE_JOB, {})
+        self._expect(wait_for_run(url, run_id) == "SUCCESS", "the downstream asset is materialized")
+
+    def _target(self) -> Target:
+        with self._application.work() as work:
+            return work.datasources.get(DATASOURCE)
+
+    def _chapter(self, title: str) -> None:
+        self._out.print(f"\n[bold]{title}[/bold]")
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        self._progress.update(self._task, description=what)
+        self._out.print(f" • {what}", markup=False)
+        yield
+        self._progress.advance(self._task)
+
+    def _expect(self, kept: bool, promise: str) -> None:  # noqa: FBT001 - the condition itself
+        if not kept:
+            self._fail(promise)
+
+    def _fail(self, promise: str) -> NoReturn:
+        raise GovernanceError(f"the demo's promise was not kept: {promise}", code="demo_failed")
