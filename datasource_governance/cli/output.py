@@ -20,6 +20,7 @@ from datasource_governance.errors import (
     ProblemsError,
 )
 
+_WIDTH = 140
 REFUSAL_FORMAT = "datasource_governance/refusal/v1"
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 ActorOption = Annotated[
@@ -29,8 +30,8 @@ ActorOption = Annotated[
 
 
 def console() -> Console:
-    """Return the console that people read; tables keep their width where nobody looks."""
-    return Console(highlight=False, soft_wrap=True)
+    """Return the console that people read; where nobody looks it is wide enough for tables."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
 def print_json(document: object) -> None:

@@ -47,7 +47,8 @@ def is_healthy(port: int, *, since: float) -> bool:
     loaded = [entry for entry in locations if entry["loadStatus"] == "LOADED"]
     for entry in loaded:
         if entry["locationOrLoadError"]["__typename"] == "PythonError":
-            raise ServiceUnavailableError(f"code location {entry['name']} cannot be loaded")
+            message = f"code location {entry['name']} cannot be loaded; see code_server.log"
+            raise ServiceUnavailableError(message, location=entry["name"])
     daemons = report["instance"]["daemonHealth"]["allDaemonStatuses"]
     beats = [each["lastHeartbeatTime"] or 0 for each in daemons if each["required"]]
     return bool(loaded) and min(beats, default=0) >= since

@@ -5,12 +5,15 @@ Source: SPEC section 16; "Users look rather than read".
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from datasource_governance.domain.approval import Decision, Quorum
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.stage import Stage
 
+_DETAILS = ("affected", "rows", "reason")
+_ROWS_SHOWN = 3
 _COLOURS = {
     "passed": "green",
     "ready": "green",
@@ -35,10 +38,10 @@ def coloured(word: str) -> str:
 
 def rule_table(rules: Sequence[dict[str, Json]], *, detailed: bool = True) -> Table:
     """Return the rules of a validation. Counts and rows only for those who may read the data."""
-    table = Table("rule", "type", "severity", "status", title_justify="left")
-    if detailed:
-        for name in ("affected", "rows", "reason"):
-            table.add_column(name, overflow="fold")
+    table = Table(box=SIMPLE_HEAD)
+    names = ("rule", "type", "severity", "status", *(_DETAILS if detailed else ()))
+    for name in names:
+        table.add_column(name, no_wrap=name != "rows")
     for rule in rules:
         cells = [_text(rule["id"]), _text(rule["type"]), _text(rule["severity"])]
         cells.append(coloured(_text(rule["status"])))
@@ -52,7 +55,8 @@ def _rows(rule: dict[str, Json]) -> str:
     rows = rule["rows"]
     if not isinstance(rows, list) or not rows:
         return ""
-    return ", ".join(str(row) for row in rows) + (", …" if rule["truncated"] else "")
+    more = "" if len(rows) <= _ROWS_SHOWN and not rule["truncated"] else " …"
+    return " ".join(str(row) for row in rows[:_ROWS_SHOWN]) + more
 
 
 def _text(value: Json) -> str:
@@ -62,7 +66,7 @@ def _text(value: Json) -> str:
 
 def change_table(changes: Sequence[dict[str, Json]]) -> Table:
     """Return the schema changes of a validation."""
-    table = Table("field", "change", "class")
+    table = Table("field", "change", "class", box=SIMPLE_HEAD)
     for change in changes:
         table.add_row(
             _text(change["field"]), _text(change["change"]), coloured(_text(change["classification"]))
@@ -72,7 +76,9 @@ def change_table(changes: Sequence[dict[str, Json]]) -> Table:
 
 def stage_table(stages: Sequence[Stage]) -> Table:
     """Return stages, one a line."""
-    table = Table("stage", "datasource", "state", "outcome", "rows", "creator", "created (UTC)")
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("stage", "datasource", "state", "outcome", "rows", "creator", "created (UTC)"):
+        table.add_column(name, no_wrap=True)
     for stage in stages:
         table.add_row(
             stage.id,

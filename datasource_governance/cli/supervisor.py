@@ -125,10 +125,10 @@ class System:
             directory.mkdir(parents=True, exist_ok=True)
         self._claim_state()
         port = self._choose_port()
+        self.url = f"http://{HOST}:{port}"
         self._prepare_databases()
         self._prepare_instance()
         self._start_dagster(port)
-        self.url = f"http://{HOST}:{port}"
 
     def _stop(self) -> None:
         _set_handlers(dict.fromkeys(_STOP_SIGNALS, signal.SIG_IGN))
@@ -175,6 +175,8 @@ class System:
             **inherited,
             **self.connections.environment(),
             "DAGSTER_HOME": str(self._home),
+            "GOVERNANCE_STATE": str(self._state),
+            "GOVERNANCE_DAGSTER_URL": self.url,
         }
         with self._spawn("instance", "dagster", "instance", "migrate") as migration:
             if migration.process.wait() != 0:

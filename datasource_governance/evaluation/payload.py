@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from datasource_governance.errors import InvalidArgumentError, Problem, UnreadableSourceError
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 MAXIMUM_INLINE_ROWS = 100_000
@@ -46,6 +47,17 @@ def decode_payload(data: bytes) -> "pa.Table":
         )
         raise UnreadableSourceError("the stored payload", [problem])
     return table
+
+
+def to_pandas(data: bytes) -> "pd.DataFrame":
+    """Return a stored payload as a frame with Arrow dtypes, which keep every value exact.
+
+    Raises:
+        UnreadableSourceError: as `decode_payload`.
+    """
+    import pandas as pd
+
+    return decode_payload(data).to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def _decoded(data: bytes) -> "pa.Table | None":

@@ -3,9 +3,17 @@
 Source: SPEC section 15.
 """
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
 
 from datasource_governance.orchestration.assets import current_key, stage_key
+
+if TYPE_CHECKING:
+    # The type of what `define_asset_job` returns; Dagster exports no name for it.
+    from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251
+        UnresolvedAssetJobDefinition as AssetJob,
+    )
 
 
 def stage_job_name(datasource: str) -> str:
@@ -18,7 +26,7 @@ def promotion_job_name(datasource: str) -> str:
     return f"promote_{datasource}"
 
 
-def stage_job(datasource: str) -> "dg.UnresolvedAssetJobDefinition":
+def stage_job(datasource: str) -> "AssetJob":
     """Return the job that stages one delivery of a datasource."""
     return dg.define_asset_job(
         stage_job_name(datasource),
@@ -27,7 +35,7 @@ def stage_job(datasource: str) -> "dg.UnresolvedAssetJobDefinition":
     )
 
 
-def promotion_job(datasource: str) -> "dg.UnresolvedAssetJobDefinition":
+def promotion_job(datasource: str) -> "AssetJob":
     """Return the job that makes an approved stage current and verifies the evidence."""
     return dg.define_asset_job(
         promotion_job_name(datasource),

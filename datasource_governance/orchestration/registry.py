@@ -29,11 +29,12 @@ def governed_definitions(
     """
     assets = [datasource_assets(declaration) for declaration in declarations]
     names = [declaration.id for declaration in declarations]
+    promotions = {name: promotion_job(name) for name in names}
     return dg.Definitions(
         assets=[asset for both in assets for asset in (both.stage, both.current)],
         asset_checks=[both.evidence for both in assets],
-        jobs=[job for name in names for job in (stage_job(name), promotion_job(name))],
-        sensors=[approval_quorum_sensor(names)] if names else [],
+        jobs=[*map(stage_job, names), *promotions.values()],
+        sensors=[approval_quorum_sensor(promotions)] if promotions else [],
         resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
         executor=dg.in_process_executor,
     )

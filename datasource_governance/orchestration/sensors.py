@@ -6,8 +6,9 @@ no cursor, so nobody can move one; a failed run is tried again under a new key, 
 Source: SPEC section 15; facts on sensors and run keys.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -15,11 +16,13 @@ from datasource_governance.composition import Application
 from datasource_governance.errors import GovernanceError
 from datasource_governance.orchestration.assets import GOVERNANCE
 from datasource_governance.orchestration.jobs import (
-    promotion_job,
     promotion_job_name,
     promotion_run_config,
 )
 from datasource_governance.services.promotion import promotable_stages
+
+if TYPE_CHECKING:
+    from datasource_governance.orchestration.jobs import AssetJob
 
 STAGE_TAG = "datasource_governance/stage"
 INTERVAL_SECONDS = 5
@@ -27,12 +30,15 @@ _FIRST_PAUSE_SECONDS = 10
 _LONGEST_PAUSE_SECONDS = 600
 
 
-def approval_quorum_sensor(datasources: Sequence[str]) -> dg.SensorDefinition:
-    """Return the sensor that launches the promotion of every stage whose quorum holds."""
+def approval_quorum_sensor(jobs: "Mapping[str, AssetJob]") -> dg.SensorDefinition:
+    """Return the sensor that launches the promotion of every stage whose quorum holds.
+
+    `jobs` are the promotion jobs by datasource.
+    """
 
     @dg.sensor(
         name="approval_quorum",
-        jobs=[promotion_job(datasource) for datasource in datasources],
+        jobs=list(jobs.values()),
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         required_resource_keys={GOVERNANCE},
@@ -43,7 +49,7 @@ def approval_quorum_sensor(datasources: Sequence[str]) -> dg.SensorDefinition:
         try:
             requests = [
                 request
-                for datasource in datasources
+                for datasource in jobs
                 for stage in promotable_stages(application.work(), datasource)
                 if (request := _request(context.instance, datasource, stage.id)) is not None
             ]

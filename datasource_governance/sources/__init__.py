@@ -1,0 +1,1 @@
+"""Every accepted form of data, brought to one typed and ordered Arrow table."""

@@ -62,8 +62,9 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
         problems = column_problems(len(schema.names), limits)
         check(name, [*problems, *nesting_problems(schema, limits)])
         table = reader.read_all()
-    check(name, size_problems(plain_bytes(table), limits))
+    # First of all: Arrow aborts the process when it computes with offsets that are not valid.
     table.validate(full=True)
+    check(name, size_problems(plain_bytes(table), limits))
     return to_typed(table)
 
 

@@ -220,7 +220,8 @@ def _times(cells: "pa.ChunkedArray", unit: str) -> Column:
     import pyarrow.compute as pc
 
     # Arrow reads no time of day from text, only a whole timestamp.
-    stamped = pc.binary_join_element_wise("1970-01-01T", cells, "")
+    day, nothing = (pa.scalar(text, pa.large_string()) for text in ("1970-01-01T", ""))
+    stamped = pc.binary_join_element_wise(day, cells, nothing)
     return Column(stamped.cast(pa.timestamp(unit)).cast(pa.time64(unit)))
 
 

@@ -29,7 +29,6 @@ from datasource_governance.sources.cells import (
     TIME,
     canonical_cell,
     kind_of_class,
-    number_from_canonical,
     plain,
 )
 from datasource_governance.sources.refusal import first_positions
@@ -44,8 +43,6 @@ from datasource_governance.sources.typed import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["exact_numbers", "number_from_canonical", "object_column"]
 
 MAXIMUM_EXACT_IN_DOUBLE = 2**53
 NARROW_DECIMAL_DIGITS = 38
@@ -102,11 +99,12 @@ def _typed(cells: Sequence[object]) -> Column:
 def _tagged(cells: Sequence[object]) -> "pa.Array":
     import pyarrow as pa
 
-    rows = [
-        None if cell is None else dict(zip(("kind", "value"), canonical_cell(cell), strict=True))
-        for cell in cells
-    ]
-    return pa.array(rows, tagged_type())
+    tagged = [(None, None) if cell is None else canonical_cell(cell) for cell in cells]
+    kinds = pa.array([kind for kind, _ in tagged], pa.large_string())
+    spellings = pa.array([spelling for _, spelling in tagged], pa.large_binary())
+    return pa.StructArray.from_arrays(
+        [kinds, spellings], fields=list(tagged_type()), mask=kinds.is_null()
+    )
 
 
 def _numbers(cells: Sequence[object]) -> Column | None:

@@ -68,13 +68,12 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
         batches = []
         decoded = 0
         for batch in file.iter_batches(_BATCH_ROWS):
+            batch.validate(full=True)
             decoded += plain_bytes(batch)
             check(name, size_problems(decoded, limits))
             batches.append(batch)
         table = pa.Table.from_batches(batches, schema=batches[0].schema if batches else schema)
-    table = _as_declared(table, schema)
-    table.validate(full=True)
-    return to_typed(table)
+    return to_typed(_as_declared(table, schema))
 
 
 def _as_declared(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":

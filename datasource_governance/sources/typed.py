@@ -157,15 +157,16 @@ def _marked(column: Column) -> Column:
 
 
 def _is_tagged(column: Column) -> bool:
+    import pyarrow.compute as pc
+
+    cells = column.array.drop_null()
+    kinds, spellings = pc.struct_field(cells, 0), pc.struct_field(cells, 1)
+    allowed = {NUMBER} if column.mark == NUMBER_MARK else KINDS
+    if spellings.null_count or not allowed.issuperset(pc.unique(kinds).to_pylist()):
+        return False
     # Equality compares bytes, so a number that is not spelled canonically would equal no other.
-    kinds = {NUMBER} if column.mark == NUMBER_MARK else KINDS
-    return all(
-        cell["kind"] in kinds
-        and cell["value"] is not None
-        and (cell["kind"] != NUMBER or is_canonical_number(cell["value"]))
-        for cell in column.array.to_pylist()
-        if cell is not None
-    )
+    numbers = pc.unique(spellings.filter(pc.equal(kinds, NUMBER)))
+    return all(is_canonical_number(spelling) for spelling in numbers.to_pylist())
 
 
 def name_problems(names: Iterable[object]) -> list[Problem]:

@@ -1,0 +1,182 @@
+import os
+import subprocess
+import sys
+
+import pandas as pd  # noqa: TID253 - tests load it anyway
+import polars as pl  # noqa: TID253 - tests load it anyway
+import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pytest
+
+from datasource_governance.domain.quality_policy import ReferentialRule, Severity
+from datasource_governance.domain.schema_diff import Classification
+from datasource_governance.domain.validation import Outcome, Reason, Status
+from datasource_governance.errors import (
+    EvaluationError,
+    InvalidArgumentError,
+    UnreadableSourceError,
+)
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate
+from datasource_governance.evaluation.fingerprint import fingerprint
+from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance_tests.builders import quality_policy, rule, schema
+
+TABLE = pa.table({"x": pa.array([1, 1, None]), "s": pa.array(["a", "b", "a"], pa.large_string())})
+POLICY = quality_policy(
+    rule("not_null", id="present", field="x"),
+    rule("referential", id="known", field="s", allowed_values=["a"], severity="warning"),
+    rule("row_count", id="some", minimum=1),
+)
+
+
+class Stored:
+    """A payload as a service knows it: only its bytes."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def encoded(self):
+        return self.data
+
+
+def test_a_validation_tells_what_every_rule_found_and_what_the_table_is():
+    found = PanderaEvaluator().validate(POLICY, TypedPayload(TABLE), None)
+
+    assert [(one.id, one.status, one.affected, one.rows) for one in found.rules] == [
+        ("present", Status.FAILED, 1, (3,)),
+        ("known", Status.FAILED, 1, (2,)),
+        ("some", Status.PASSED, None, None),
+    ]
+    assert found.outcome is Outcome.BLOCKED
+    assert found.schema == schema(x="integer?", s="string")
+    assert (found.row_count, found.schema_diff, found.engine) == (3, None, "pandas")
+    assert (found.fingerprint, found.byte_count) == fingerprint(TABLE)
+    assert (found.policy_version, found.policy_hash) == (POLICY.version, POLICY.hash)
+
+
+def test_both_engines_and_the_stored_form_give_the_same_bytes():
+    memory, stored = TypedPayload(TABLE), Stored(TypedPayload(TABLE).encoded())
+
+    found = [
+        PanderaEvaluator(engine).validate(POLICY, payload, None)
+        for engine in ("pandas", "polars")
+        for payload in (memory, stored)
+    ]
+
+    assert [one.engine for one in found] == ["pandas", "pandas", "polars", "polars"]
+    assert len({one.hashed_bytes() for one in found}) == 1
+
+
+def test_the_schema_is_compared_with_the_previous_one():
+    found = validate(quality_policy(), TABLE, schema(x="integer?", gone="string"))
+
+    assert found.schema_diff.classification is Classification.BREAKING
+    assert found.outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame({"x": [1]}), pl.DataFrame({"x": [1]})])
+def test_data_in_memory_is_validated_whatever_its_library(data):
+    assert validate(quality_policy(rule("not_null", field="x")), data).outcome is Outcome.READY
+
+
+def test_names_that_look_alike_are_a_notice():
+    (notice,) = validate(quality_policy(), pa.table({"Name": [1], "name": [1], "x": [1]})).notices
+
+    assert "'Name'" in notice
+    assert "'name'" in notice
+
+
+def test_a_rule_that_cannot_be_evaluated_blocks_and_leaves_the_others_alone():
+    # The parser refuses a lone surrogate; a policy built by hand gets this far.
+    hand_made = ReferentialRule(
+        id="odd", severity=Severity.ERROR, field="s", allowed_values=("\ud800",), allow_null=False
+    )
+    policy = quality_policy(rule("not_null", id="r", field="s"))
+    object.__setattr__(policy, "rules", (hand_made, *policy.rules))
+
+    found = validate(policy, TABLE)
+
+    assert [(one.status, one.reason) for one in found.rules] == [
+        (Status.ERROR, Reason.NOT_EVALUATED),
+        (Status.PASSED, None),
+    ]
+    assert found.outcome is Outcome.BLOCKED
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+@pytest.mark.parametrize("data", [b"", b"zq-canary no arrow"])
+def test_a_malformed_payload_is_an_error_without_value_cause_or_context(engine, data):
+    with pytest.raises(EvaluationError) as error:
+        PanderaEvaluator(engine).validate(POLICY, Stored(data), None)
+
+    assert error.value.__cause__ is error.value.__context__ is None
+    assert "zq-canary" not in str(error.value)
+
+
+def test_data_that_is_no_table_is_refused():
+    with pytest.raises(InvalidArgumentError):
+        validate(POLICY, [1, 2])
+    with pytest.raises(UnreadableSourceError):
+        validate(POLICY, pd.DataFrame([[1, 2]], columns=["x", "x"]))
+
+
+SCRIPT = """
+import pandas as pd, pandera.errors, polars as pl, pyarrow as pa
+from datasource_governance.domain.quality_policy import parse_quality_policy
+from datasource_governance.evaluation.compile import pandera_schema
+from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.payload import TypedPayload
+
+policy = parse_quality_policy({"version": "v1", "rules": [
+    {"id": "u", "type": "unique", "fields": ["x", "s"]},
+    {"id": "r", "type": "referential", "field": "s", "allowed_values": ["b", "c"]},
+    {"id": "n", "type": "not_null", "field": "l"},
+]})
+data = {"x": [1, 1, None], "s": ["a", "a", "b"], "l": [["p"], ["q", "p"], None]}
+payload = TypedPayload(pa.table(data).cast(pa.schema(
+    [("x", pa.int64()), ("s", pa.large_string()), ("l", pa.list_(pa.string()))])))
+for engine in ("pandas", "polars"):
+    print(PanderaEvaluator(engine).validate(policy, payload, None).hashed_bytes().decode())
+for engine, frame in (("pandas", pd.DataFrame(data)), ("polars", pl.DataFrame(data)),
+                      ("polars", pl.LazyFrame(data))):
+    try:
+        pandera_schema(policy, engine).validate(frame, lazy=True)
+        print("passed")
+    except pandera.errors.SchemaErrors as errors:
+        print(sorted(error.check.name for error in errors.schema_errors))
+"""
+PLAIN = {"PYTHONHASHSEED": "1"}
+ENVIRONMENTS = {
+    "switched off": {
+        "PYTHONHASHSEED": "2",
+        "PANDERA_VALIDATION_ENABLED": "False",
+        "PANDERA_VALIDATION_DEPTH": "SCHEMA_ONLY",
+    },
+    "other backend": {"PYTHONHASHSEED": "3", "PANDERA_USE_NARWHALS_BACKEND": "True"},
+}
+
+
+@pytest.fixture(scope="module")
+def plain_output():
+    return output(PLAIN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_no_environment_and_no_hash_seed_changes_a_byte(environment, plain_output):
+    on_pandas, on_polars, *failing = plain_output.splitlines()
+    assert on_pandas == on_polars
+    assert failing == ["['n', 'r', 'u']"] * 3
+
+    assert output(environment) == plain_output
+
+
+def output(environment):
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
