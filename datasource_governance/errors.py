@@ -29,7 +29,8 @@ class Problem:
     pointer: str = ""
     names: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def line(self) -> str:
+        """Return the problem as one line for people."""
         return f"{self.pointer}: {self.message}" if self.pointer else self.message
 
 
@@ -51,7 +52,7 @@ class ProblemsError(GovernanceError):
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        lines = "".join(f"\n  {problem.line()}" for problem in self.problems)
         super().__init__(f"{what} has {len(self.problems)} problem(s){lines}")
 
 

@@ -229,14 +229,45 @@ class Evidence(Protocol):
 class UnitOfWork(Protocol):
     """One transaction of one tenant."""
 
-    tenant: str
-    datasources: Datasources
-    stages: Stages
-    decisions: Decisions
-    materializations: Materializations
-    authority: Authority
-    outbox: Outbox
-    evidence: Evidence
+    @property
+    def tenant(self) -> str:
+        """Whose rows these are."""
+        ...
+
+    @property
+    def datasources(self) -> Datasources:
+        """Datasources and policies in force."""
+        ...
+
+    @property
+    def stages(self) -> Stages:
+        """Stages and their payloads."""
+        ...
+
+    @property
+    def decisions(self) -> Decisions:
+        """Decisions about stages."""
+        ...
+
+    @property
+    def materializations(self) -> Materializations:
+        """Immutable revisions."""
+        ...
+
+    @property
+    def authority(self) -> Authority:
+        """Actors, keys, grants and attestations."""
+        ...
+
+    @property
+    def outbox(self) -> Outbox:
+        """Events for other systems."""
+        ...
+
+    @property
+    def evidence(self) -> Evidence:
+        """The hash chains."""
+        ...
 
     def __enter__(self) -> Self:
         """Begin."""

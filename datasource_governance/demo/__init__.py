@@ -1,0 +1,1 @@
+"""The demo: the public airport register as a governed datasource."""

@@ -1,0 +1,1 @@
+"""Dagster's view: translate in, call one service, translate out."""

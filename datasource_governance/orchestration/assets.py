@@ -15,7 +15,6 @@ from pydantic import Field
 from datasource_governance.composition import Application
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import provenance_of
-from datasource_governance.errors import GovernanceError
 from datasource_governance.orchestration.check_names import EVIDENCE
 from datasource_governance.orchestration.checks import check_results, check_specs
 from datasource_governance.orchestration.metadata import (
@@ -23,6 +22,7 @@ from datasource_governance.orchestration.metadata import (
     policy_metadata,
     stage_metadata,
 )
+from datasource_governance.orchestration.refusals import business_refusals
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
 from datasource_governance.services.staging import StageRequest, create_stage
 
@@ -106,7 +106,7 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: StageConfig
     ) -> Iterator[dg.MaterializeResult[object]]:
         application: Application = context.resources.governance
-        with _business_refusals():
+        with business_refusals():
             payload, sha256 = application.read_delivery(declaration, config.delivery)
             request = StageRequest(
                 datasource=declaration.id,
@@ -147,7 +147,7 @@ def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: PromotionConfig
     ) -> dg.MaterializeResult[object]:
         application: Application = context.resources.governance
-        with _business_refusals():
+        with business_refusals():
             promotion = promote_stage(application.work(), PromotionRequest(stage=config.stage_id))
         materialization = promotion.materialization
         context.log.info("materialization %s is current", materialization.id)
@@ -169,7 +169,7 @@ def _evidence_check(declaration: Datasource) -> dg.AssetChecksDefinition:
     )
     def evidence(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         application: Application = context.resources.governance
-        with _business_refusals():
+        with business_refusals():
             verification = application.verify_evidence()
         return dg.AssetCheckResult(
             passed=verification.holds,
@@ -183,18 +183,3 @@ def _evidence_check(declaration: Datasource) -> dg.AssetChecksDefinition:
         )
 
     return evidence
-
-
-class _business_refusals:  # noqa: N801 - used like a function
-    """Turn what this package refuses into a plain failure that nobody retries."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, GovernanceError):
-            raise dg.Failure(
-                description=str(error),
-                metadata={"datasource_governance/code": error.code},
-                allow_retries=False,
-            ) from None

@@ -9,10 +9,11 @@ Source: SPEC section 15 ("readers load through a governed IO manager").
 from typing import TYPE_CHECKING
 
 import dagster as dg
+from typing_extensions import override
 
 from datasource_governance.composition import Application
 from datasource_governance.domain.actor import SYSTEM, ActorId
-from datasource_governance.errors import GovernanceError
+from datasource_governance.orchestration.refusals import business_refusals
 from datasource_governance.services.reading import read_current
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class GovernedIOManager(dg.IOManager):
         self._application = application
         self._reader = reader
 
+    @override
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
         """Refuse to store anything: only promotion makes a materialization."""
         if obj is not None:
@@ -37,18 +39,14 @@ class GovernedIOManager(dg.IOManager):
                 allow_retries=False,
             )
 
+    @override
     def load_input(self, context: dg.InputContext) -> "pd.DataFrame":
         """Return the current materialization, and record which one was read."""
         from datasource_governance.evaluation.payload import to_pandas
 
-        key = context.asset_key
-        refusal: GovernanceError | None = None
-        try:
-            reading = read_current(self._application.work(), key.path[0], self._reader)
-        except GovernanceError as error:
-            refusal = error
-        if refusal is not None:
-            raise dg.Failure(description=str(refusal), allow_retries=False)
+        datasource = context.asset_key.path[0]
+        with business_refusals():
+            reading = read_current(self._application.work(), datasource, self._reader)
         context.add_input_metadata(
             {
                 "datasource_governance/materialization_id": reading.materialization.id,

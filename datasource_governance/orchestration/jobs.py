@@ -12,7 +12,7 @@ from datasource_governance.orchestration.assets import current_key, stage_key
 if TYPE_CHECKING:
     # The type of what `define_asset_job` returns; Dagster exports no name for it.
     from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251
-        UnresolvedAssetJobDefinition as AssetJob,
+        UnresolvedAssetJobDefinition,
     )
 
 
@@ -26,7 +26,7 @@ def promotion_job_name(datasource: str) -> str:
     return f"promote_{datasource}"
 
 
-def stage_job(datasource: str) -> "AssetJob":
+def stage_job(datasource: str) -> "UnresolvedAssetJobDefinition":
     """Return the job that stages one delivery of a datasource."""
     return dg.define_asset_job(
         stage_job_name(datasource),
@@ -35,7 +35,7 @@ def stage_job(datasource: str) -> "AssetJob":
     )
 
 
-def promotion_job(datasource: str) -> "AssetJob":
+def promotion_job(datasource: str) -> "UnresolvedAssetJobDefinition":
     """Return the job that makes an approved stage current and verifies the evidence."""
     return dg.define_asset_job(
         promotion_job_name(datasource),

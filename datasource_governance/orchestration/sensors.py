@@ -22,7 +22,9 @@ from datasource_governance.orchestration.jobs import (
 from datasource_governance.services.promotion import promotable_stages
 
 if TYPE_CHECKING:
-    from datasource_governance.orchestration.jobs import AssetJob
+    from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251 - as in jobs.py
+        UnresolvedAssetJobDefinition,
+    )
 
 STAGE_TAG = "datasource_governance/stage"
 INTERVAL_SECONDS = 5
@@ -30,7 +32,7 @@ _FIRST_PAUSE_SECONDS = 10
 _LONGEST_PAUSE_SECONDS = 600
 
 
-def approval_quorum_sensor(jobs: "Mapping[str, AssetJob]") -> dg.SensorDefinition:
+def approval_quorum_sensor(jobs: "Mapping[str, UnresolvedAssetJobDefinition]") -> dg.SensorDefinition:
     """Return the sensor that launches the promotion of every stage whose quorum holds.
 
     `jobs` are the promotion jobs by datasource.

@@ -1,0 +1,1 @@
+"""Use cases: load, decide by one pure function, save; one transaction each."""

@@ -151,9 +151,8 @@ def _plain_array_bytes(array: "pa.Array") -> int:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(array.type):
-        used = pc.value_counts(array.indices.drop_null())
-        widths = _widths(array.dictionary).take(used.field("values"))
-        return int(pc.sum(pc.multiply(widths, used.field("counts")), min_count=0).as_py())
+        widths = _widths(array.dictionary).take(array.indices)
+        return int(pc.sum(widths, min_count=0).as_py())
     if pa.types.is_run_end_encoded(array.type):
         # An upper bound: as if the widest run filled the array.
         return len(array) * int(pc.max(_widths(array.values)).as_py() or 0)
@@ -172,7 +171,7 @@ def _widths(values: "pa.Array") -> "pa.Array":
     import pyarrow.compute as pc
 
     if _has_lengths(values.type):
-        return pc.fill_null(pc.cast(pc.binary_length(values), pa.int64()), 0)
+        return pc.cast(pc.binary_length(values), pa.int64())
     average = values.nbytes // len(values) + 1 if len(values) else 0
     return pa.array([average] * len(values), pa.int64())
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-_BATCH_ROWS = 65_536
+_BATCH_ROWS = 2**20
+"""A usual row group: its dictionary grows with every batch of it, and is weighed every time."""
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 _SHORTEST_TEXT = 8
 """Bytes that any text or binary value takes at least: its offset."""
@@ -57,13 +58,13 @@ def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
                 *ratio_problems(len(content), _page_bytes(file.metadata), limits),
             ],
         )
-        repeated = _dictionary_encoded(file.metadata)
+        texts = _text_columns(file.metadata)
     with pq.ParquetFile(
         pa.BufferReader(content),
         arrow_extensions_enabled=False,
         page_checksum_verification=True,
-        # A dictionary may repeat a long text a million times; it is weighed before it is decoded.
-        read_dictionary=repeated,
+        # A file may repeat a long text a million times, which is weighed before it is written out.
+        read_dictionary=texts,
     ) as file:
         batches = []
         decoded = 0
@@ -88,35 +89,23 @@ def _as_declared(table: "pa.Table", schema: "pa.Schema") -> "pa.Table":
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _chunks(metadata: "pq.FileMetaData") -> list["pq.ColumnChunkMetaData"]:
-    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
-    return [group.column(place) for group in groups for place in range(metadata.num_columns)]
-
-
 def _least_bytes(metadata: "pq.FileMetaData") -> int:
     """Return rows times width: the least that the values take in memory."""
-    widths = [
+    # Column chunks would tell more, but pyarrow aborts the process where one of them is damaged.
+    columns = map(metadata.schema.column, range(metadata.num_columns))
+    return int(metadata.num_rows) * sum(
         _WIDTHS.get(column.physical_type) or max(column.length, _SHORTEST_TEXT)
-        for column in map(metadata.schema.column, range(metadata.num_columns))
-    ]
-    # A list column has more values than rows, any other as many.
-    values = [0] * metadata.num_columns
-    for place, chunk in enumerate(_chunks(metadata)):
-        values[place % metadata.num_columns] += chunk.num_values
-    return sum(
-        max(count, metadata.num_rows) * width for count, width in zip(values, widths, strict=True)
+        for column in columns
     )
 
 
 def _page_bytes(metadata: "pq.FileMetaData") -> int:
-    return sum(chunk.total_uncompressed_size for chunk in _chunks(metadata))
+    """Return what the header says that all pages take once they are decompressed."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return sum(int(group.total_byte_size) for group in groups)
 
 
-def _dictionary_encoded(metadata: "pq.FileMetaData") -> list[str]:
-    """Return the paths of text and binary columns that are stored with a dictionary."""
-    paths = {
-        chunk.path_in_schema
-        for chunk in _chunks(metadata)
-        if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-    }
-    return sorted(paths)
+def _text_columns(metadata: "pq.FileMetaData") -> list[str]:
+    """Return the paths of text and binary columns, inside lists and structs too."""
+    columns = map(metadata.schema.column, range(metadata.num_columns))
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]

@@ -74,7 +74,9 @@ def not_null(_rule, columns):
 
 
 def unique(rule, columns):
-    keys = [tuple(key(value) for value in row) for row in rows_of(columns)]
+    keys = [
+        tuple("null" if is_null(value) else key(value) for value in row) for row in rows_of(columns)
+    ]
     skipped = [
         rule.get("ignore_nulls", False) and any(is_null(value) for value in row)
         for row in rows_of(columns)

@@ -54,15 +54,14 @@ def test_a_table_comes_back_in_the_typed_form():
     assert result.to_pylist() == table.to_pylist()
 
 
-@pytest.mark.parametrize("rows", [0, 1, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("rows", [0, 1, 2**20, 2**20 + 1])
 def test_rows_keep_their_order_across_row_groups_and_batches(rows):
-    numbers = np.arange(rows)
-    table = pa.table({"i": numbers, "s": numbers.astype(str).astype(object)})
+    numbers = pa.array(np.arange(rows))
+    table = pa.table({"i": numbers, "s": numbers.cast(pa.large_string())})
 
-    result = read_parquet(parquet(table, row_group_size=50_000))
+    result = read_parquet(parquet(table, row_group_size=700_000))
 
-    assert result.column("i").to_pylist() == numbers.tolist()
-    assert result.column("s").to_pylist() == [str(number) for number in numbers]
+    assert result.equals(table)
 
 
 def test_categories_written_by_pandas_are_decoded():

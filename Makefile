@@ -1,0 +1,58 @@
+# Everything a newcomer needs: `make demo` and `make test`. Needs Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/.installed
+
+.PHONY: demo dev test lint fmt check constraints changelog screenshots clean
+
+# Tell the life of a real dataset, end to end.
+demo: $(INSTALLED)
+	$(BIN)/datasource-governance demo
+
+# Run Postgres, the Dagster UI, the daemon and the code location until Ctrl-C.
+dev: $(INSTALLED)
+	$(BIN)/datasource-governance dev
+
+# Run every test against a real Postgres, real Dagster and, where a page is shown, a real browser.
+test: $(INSTALLED)
+	$(BIN)/pytest -n 2
+
+# Format, lint, layers, types, dependencies, spelling.
+lint: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/deptry .
+	$(BIN)/codespell README.md docs changelog.d datasource_governance datasource_governance_tests
+
+fmt: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# What CI runs.
+check: lint test
+
+# Pin every dependency anew; no address of a registry is written.
+constraints: $(INSTALLED)
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 --upgrade \
+		--all-extras pyproject.toml --output-file constraints.txt
+
+changelog: $(INSTALLED)
+	$(BIN)/towncrier build --draft --version next
+
+# Take the pictures of docs/images anew from a running system.
+screenshots: $(INSTALLED)
+	$(BIN)/python -m datasource_governance_tests.browser.screenshots docs/images
+
+clean:
+	rm -rf $(VENV)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test,lint]'
+	touch $@

@@ -1,0 +1,27 @@
+"""The border at which a refusal of this package becomes a failure that Dagster shows.
+
+Source: SPEC section 19.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from datasource_governance.errors import GovernanceError
+
+CODE = "datasource_governance/code"
+
+
+@contextmanager
+def business_refusals() -> Iterator[None]:
+    """Turn what this package refuses into a plain failure that nobody retries."""
+    refusal: GovernanceError | None = None
+    try:
+        yield
+    except GovernanceError as error:
+        refusal = error
+    if refusal is not None:
+        raise dg.Failure(
+            description=str(refusal), metadata={CODE: refusal.code}, allow_retries=False
+        )
