@@ -146,7 +146,6 @@ class Application:
             UnreadableSourceError: when the file is refused.
         """
         from datasource_governance.evaluation.payload import TypedPayload
-        from datasource_governance.sources.csv import CsvOptions
         from datasource_governance.sources.files import read_file
 
         path = self.delivery_folder(declaration) / checked_name(delivery)
@@ -154,14 +153,7 @@ class Application:
             raise NotFoundError(f"there is no delivery {delivery!r} of {declaration.id!r}")
         with path.open("rb") as file:
             sha256 = Sha256(hashlib.file_digest(file, "sha256").hexdigest())
-        options = declaration.csv
-        csv = CsvOptions(
-            delimiter=options.delimiter,
-            decimal=options.decimal,
-            encoding=options.encoding,
-            types=options.schema,
-        )
-        return TypedPayload(read_file(path, csv)), sha256
+        return TypedPayload(read_file(path, declaration.csv)), sha256
 
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -181,4 +173,4 @@ def checked_name(delivery: str) -> str:
 
 
 def _new_id() -> str:
-    return str(uuid.uuid4())  # noqa: TID251 - the one place where ids are made
+    return str(uuid.uuid4())

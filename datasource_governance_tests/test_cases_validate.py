@@ -2,17 +2,17 @@
 
 import json
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pandera.errors  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pandera.errors
 import pytest
 
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.evaluate import PanderaEvaluator
 from datasource_governance.evaluation.payload import TypedPayload
-from datasource_governance.sources.csv import CsvOptions
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance_tests import case_files

@@ -9,8 +9,8 @@ import typer
 
 from datasource_governance.cli import (
     actor,
-    datasource,
     database,
+    datasource,
     demo,
     dev,
     evidence,

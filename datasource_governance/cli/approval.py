@@ -55,7 +55,7 @@ def reject(
     return _decide(Verdict.REJECT, stage, reason, reviewed, actor, json=json)
 
 
-def _decide(  # noqa: PLR0913 - the options of two commands
+def _decide(
     verdict: Verdict,
     stage: str,
     reason: str,
@@ -87,7 +87,7 @@ def _decide(  # noqa: PLR0913 - the options of two commands
     return 0
 
 
-def decide(  # noqa: PLR0913 - a decision's facts
+def decide(
     session: Application,
     author: Signer,
     verdict: Verdict,

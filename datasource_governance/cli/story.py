@@ -189,7 +189,7 @@ class Story:
         yield
         self._progress.advance(self._task)
 
-    def _expect(self, kept: bool, promise: str) -> None:  # noqa: FBT001 - the condition itself
+    def _expect(self, kept: bool, promise: str) -> None:
         if not kept:
             self._fail(promise)
 

@@ -18,7 +18,7 @@ from datasource_governance.errors import EXIT_NO, InvalidArgumentError
 PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a JSON file.")]
 
 
-def validate(  # noqa: PLR0913 - the options of a command
+def validate(
     data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Arrow IPC file.")],
     policy: PolicyOption,
     previous_schema: Annotated[
@@ -37,9 +37,9 @@ def validate(  # noqa: PLR0913 - the options of a command
     previous = parse_schema(read_document(previous_schema)) if previous_schema else None
     types = parse_declared_types(read_document(schema)) if schema else {}
 
+    from datasource_governance.domain.csv_options import CsvOptions
     from datasource_governance.evaluation.evaluate import PanderaEvaluator
     from datasource_governance.evaluation.payload import TypedPayload
-    from datasource_governance.sources.csv import CsvOptions
     from datasource_governance.sources.files import read_file
 
     options = CsvOptions(delimiter=delimiter, decimal=decimal, encoding=encoding, types=types)

@@ -92,9 +92,7 @@ class Grant:
         return self.role is role and self.datasource in (None, datasource)
 
 
-def authority(
-    grants: Iterable[Grant], actor: ActorId, role: Role, datasource: str | None
-) -> Grant:
+def authority(grants: Iterable[Grant], actor: ActorId, role: Role, datasource: str | None) -> Grant:
     """Return the grant under which `actor` may act in `role`; the widest, then the oldest one.
 
     Raises:
@@ -110,7 +108,9 @@ def authority(
             actor=actor,
             role=str(role),
         )
-    return min(fitting, key=lambda grant: (grant.datasource is not None, grant.granted_at, grant.id))
+    return min(
+        fitting, key=lambda grant: (grant.datasource is not None, grant.granted_at, grant.id)
+    )
 
 
 def admit_grant(actor: ActorId, role: Role) -> None:

@@ -7,13 +7,14 @@ Source: SPEC sections 1, 6, 15 and 17.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.policy_keys import (
     FIELD_NAME,
     Different,
@@ -32,7 +33,7 @@ from datasource_governance.domain.policy_values import (
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.retention_policy import RetentionPolicy, parse_retention_policy
 from datasource_governance.domain.schema import DataType
-from datasource_governance.errors import InvalidPolicyError
+from datasource_governance.errors import InvalidArgumentError, InvalidPolicyError
 
 T = TypeVar("T")
 
@@ -52,16 +53,6 @@ class Promote(StrEnum):
 
     MANUAL = "manual"
     AUTOMATIC = "automatic"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CsvOptions:
-    """How CSV deliveries are read. `schema` holds the declared types; other fields are inferred."""
-
-    delimiter: str = ","
-    decimal: str = "."
-    encoding: str = "utf-8"
-    schema: Mapping[str, DataType] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,22 +134,6 @@ class _Policy(Generic[T]):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoding:
-    """The name of a text encoding that the interpreter has."""
-
-    expected: str = "the name of a text encoding"
-
-    def read(self, value: Json, place: Place) -> str | None:
-        if isinstance(value, str):
-            try:
-                "a".encode(value)
-            except (LookupError, ValueError):
-                return place.refuse(self, value)
-            return value
-        return place.refuse(self, value)
-
-
 _ID = Text(
     expected="a lower-case letter, then at most 62 lower-case letters, digits or underscores",
     pattern=r"[a-z][a-z0-9_]{0,62}",
@@ -187,30 +162,39 @@ _FOLDER = Text(
 )
 
 _SOURCE = Record(keys=(Key("folder", _FOLDER, required=True),), build=lambda folder: folder)
-_CSV = Record(
+
+
+@dataclass(frozen=True, slots=True)
+class _Csv:
+    """The object of CSV options; the options themselves say what may be wrong with them."""
+
+    expected: str = "an object of CSV options"
+
+    def read(self, value: Json, place: Place) -> CsvOptions | None:
+        given = _CSV_KEYS.read(value, place)
+        if given is None:
+            return None
+        try:
+            return CsvOptions(**given)
+        except InvalidArgumentError as error:
+            problems = error.facts["problems"]
+        place.adopt(problems if isinstance(problems, tuple) else ())
+        return None
+
+
+_CSV_TEXT = Text(expected="a text", allows_control_characters=True)
+_CSV_KEYS = Record(
     keys=(
-        Key(
-            "delimiter",
-            Text(
-                expected="one character, no quote and no line end",
-                pattern=r'[^"\r\n]',
-                allows_control_characters=True,
-            ),
-            default=",",
-        ),
-        Key("decimal", Text(expected="a point or a comma", pattern="[.,]"), default="."),
-        Key(
-            "encoding",
-            _Encoding(),
-            default="utf-8",
-        ),
+        Key("delimiter", _CSV_TEXT, default=","),
+        Key("decimal", _CSV_TEXT, default="."),
+        Key("encoding", _CSV_TEXT, default="utf-8"),
         Key(
             "schema",
             MapOf(key=FIELD_NAME, item=Choice(DataType), expected="an object of field and type"),
             default=MappingProxyType({}),
         ),
     ),
-    build=CsvOptions,
+    build=lambda schema, **options: {**options, "types": schema},
     constraints=(Different("delimiter", "decimal"),),
 )
 
@@ -259,7 +243,7 @@ def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
                 default=MappingProxyType({}),
             ),
             Key("source", _SOURCE),
-            Key("csv", _CSV, default=CsvOptions()),
+            Key("csv", _Csv(), default=CsvOptions()),
             Key("promote", Choice(Promote), default=Promote.MANUAL),
             Key("governance", governance, default=_UNGOVERNED),
         ),

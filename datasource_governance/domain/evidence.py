@@ -166,7 +166,7 @@ class Head:
     entry_hash: Sha256
 
 
-def link(  # noqa: PLR0913 - the columns of an entry, all by name
+def link(
     head: Head,
     *,
     kind: str,
@@ -176,7 +176,12 @@ def link(  # noqa: PLR0913 - the columns of an entry, all by name
     at: datetime,
 ) -> Entry:
     """Return the entry that follows `head`."""
-    body = {"kind": kind, "subject": subject, "facts": facts, "rows": [row.document() for row in rows]}
+    body = {
+        "kind": kind,
+        "subject": subject,
+        "facts": facts,
+        "rows": [row.document() for row in rows],
+    }
     unhashed = Entry(
         tenant=head.tenant,
         chain=head.chain,
@@ -245,9 +250,15 @@ def find_chain_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break
             )
         wanted = previous or genesis(entry.tenant, entry.chain)
         if entry.recomputed_hash() != entry.entry_hash:
-            breaks.append(_broken(BreakKind.ALTERED_ENTRY, "evidence", key, "its hash is not its content's"))
+            breaks.append(
+                _broken(BreakKind.ALTERED_ENTRY, "evidence", key, "its hash is not its content's")
+            )
         elif entry.previous_hash != wanted and entry.sequence == expected:
-            breaks.append(_broken(BreakKind.ALTERED_ENTRY, "evidence", key, "it does not follow the entry before"))
+            breaks.append(
+                _broken(
+                    BreakKind.ALTERED_ENTRY, "evidence", key, "it does not follow the entry before"
+                )
+            )
         expected, previous = entry.sequence + 1, entry.entry_hash
     return breaks + _head_breaks(entries, head)
 
@@ -268,7 +279,9 @@ def _head_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
             _broken(BreakKind.WRONG_HEAD, "evidence_head", place, message),
         ]
     if (head.sequence, head.entry_hash) != (last.sequence, last.entry_hash):
-        return [_broken(BreakKind.WRONG_HEAD, "evidence_head", place, "the head is not the last entry")]
+        return [
+            _broken(BreakKind.WRONG_HEAD, "evidence_head", place, "the head is not the last entry")
+        ]
     return []
 
 
@@ -282,13 +295,21 @@ def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
     for place, (immutable, mutable) in committed.items():
         table, key = place
         if place not in present:
-            breaks.append(_broken(BreakKind.MISSING_ROW, table, key, "evidence speaks of it, it is gone"))
+            breaks.append(
+                _broken(BreakKind.MISSING_ROW, table, key, "evidence speaks of it, it is gone")
+            )
             continue
         now_immutable, now_mutable = present[place]
         if now_immutable != immutable:
-            breaks.append(_broken(BreakKind.ALTERED_ROW, table, key, "what never changes was changed"))
+            breaks.append(
+                _broken(BreakKind.ALTERED_ROW, table, key, "what never changes was changed")
+            )
         elif now_mutable != mutable:
-            breaks.append(_broken(BreakKind.ALTERED_ROW, table, key, "it is not as the last transition left it"))
+            breaks.append(
+                _broken(
+                    BreakKind.ALTERED_ROW, table, key, "it is not as the last transition left it"
+                )
+            )
     breaks += [
         _broken(BreakKind.ORPHAN_ROW, table, key, "no evidence speaks of it")
         for table, key in present
@@ -297,9 +318,7 @@ def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
     return sorted(breaks, key=lambda one: (one.table, one.key))
 
 
-def fold_rows(
-    committed: dict[tuple[str, Key], tuple[Sha256, Sha256 | None]], entry: Entry
-) -> None:
+def fold_rows(committed: dict[tuple[str, Key], tuple[Sha256, Sha256 | None]], entry: Entry) -> None:
     """Take over into `committed` what one more entry says about rows."""
     for row in entry.rows():
         place = (row.table, row.key)

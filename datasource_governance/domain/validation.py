@@ -160,7 +160,7 @@ class Validation:
         return digest("datasource_governance/validation/v1", self.hashed_bytes())
 
 
-def assemble(  # noqa: PLR0913 - one argument per fact, all by name
+def assemble(
     *,
     policy: QualityPolicy,
     rules: tuple[RuleOutcome, ...],

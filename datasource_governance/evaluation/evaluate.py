@@ -86,7 +86,7 @@ class PanderaEvaluator:
         except SchemaErrors as errors:
             refused = {error.check.name for error in errors.schema_errors}
         return tuple(
-            _demand(rule, receipts.get(rule.id), passed=rule.id not in refused)
+            demand(rule, receipts.get(rule.id), passed=rule.id not in refused)
             for rule in policy.rules
         )
 
@@ -95,8 +95,8 @@ def _table_of(payload: Payload) -> "pa.Table":
     return payload.table if isinstance(payload, TypedPayload) else decode_payload(payload.encoded())
 
 
-def _demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutcome:
-    """Return the receipt where Pandera's verdict agrees with it."""
+def demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutcome:
+    """Return a rule's receipt; without one, or where Pandera disagrees, it was not evaluated."""
     if receipt is None or (receipt.status is Status.PASSED) is not passed:
         return not_evaluated(rule)
     return receipt

@@ -57,7 +57,8 @@ def to_pandas(data: bytes) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    return decode_payload(data).to_pandas(types_mapper=pd.ArrowDtype)
+    frame: pd.DataFrame = decode_payload(data).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
 
 
 def _decoded(data: bytes) -> "pa.Table | None":

@@ -53,10 +53,7 @@ def _key(column: "pa.ChunkedArray") -> "pl.Series":
     if pa.types.is_null(column.type):
         return pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(column))
     chunks = [plain(chunk) for chunk in column.chunks]
-    series = pl.from_arrow(pa.chunked_array(chunks, plain(pa.nulls(0, column.type)).type))
-    if not isinstance(series, pl.Series):
-        raise TypeError("a column has become something else")
-    return series
+    return pl.Series(values=pa.chunked_array(chunks, plain(pa.nulls(0, column.type)).type))
 
 
 def _numbered(array: "pa.Array") -> "npt.NDArray[np.int64]":

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import dagster as dg
 
 # The documented extension point for a library's own metadata keys; Dagster exports it nowhere else.
-from dagster._core.definitions.metadata.metadata_set import (  # noqa: TID251
+from dagster._core.definitions.metadata.metadata_set import (
     NamespacedMetadataSet,
 )
 

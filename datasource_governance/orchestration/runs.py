@@ -23,13 +23,13 @@ def sensor_that_promoted(url: str, stage_id: str) -> str | None:
         ServiceUnavailableError: when the webserver does not answer.
     """
     variables = {"tags": [{"key": STAGE_TAG, "value": stage_id}]}
-    request = urllib.request.Request(  # noqa: S310 - our own webserver's address
+    request = urllib.request.Request(
         f"{url}/graphql",
         data=canonical_bytes({"query": _QUERY, "variables": variables}),
         headers={"Content-Type": "application/json"},
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310 - as above
+        with urllib.request.urlopen(request, timeout=30) as response:
             runs = json.load(response)["data"]["runsOrError"]["results"]
     except OSError:
         runs = None

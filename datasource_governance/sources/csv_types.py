@@ -35,14 +35,6 @@ from datasource_governance.sources.typed import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DECLARABLE = frozenset(DataType) - {
-    DataType.BINARY,
-    DataType.LIST,
-    DataType.OBJECT,
-    DataType.UNKNOWN,
-}
-"""The types a CSV cell can spell."""
-
 _SAMPLE = 1000
 _LARGEST_SAFE_DIGITS = 18
 _SMALLEST_NORMAL = 2.0**-1022

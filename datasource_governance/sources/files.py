@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.arrow_ipc import read_arrow
-from datasource_governance.sources.csv import CsvOptions, read_csv
+from datasource_governance.sources.csv import read_csv
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
 from datasource_governance.sources.parquet import read_parquet
 from datasource_governance.sources.refusal import refused

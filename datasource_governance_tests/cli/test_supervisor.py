@@ -113,7 +113,7 @@ def test_a_killed_system_leaves_nothing_and_starts_again_with_its_records(direct
 
     second = launch(directory)
     url = second.stdout.readline().strip()
-    with urllib.request.urlopen(f"{url}/server_info") as answer:  # noqa: S310  a loopback address
+    with urllib.request.urlopen(f"{url}/server_info") as answer:
         assert answer.status == 200
     started = descendants(second.pid)
     kept = read_connections(directory / "state" / "connections.env")

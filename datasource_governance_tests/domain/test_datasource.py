@@ -1,11 +1,10 @@
 import json
-from types import MappingProxyType
 
 import pytest
 
 from datasource_governance.domain.approval_policy import parse_approval_policy
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.datasource import (
-    CsvOptions,
     DatasourceKind,
     Promote,
     parse_datasource,
@@ -96,7 +95,7 @@ def test_every_key_is_read():
         delimiter="\t",
         decimal=",",
         encoding="latin-1",
-        schema=MappingProxyType({"code": DataType.STRING}),
+        types={"code": DataType.STRING},
     )
     assert datasource.promote is Promote.AUTOMATIC
     assert datasource.allow_supplied_policy is True

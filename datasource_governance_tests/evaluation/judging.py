@@ -1,6 +1,6 @@
 """One rule over one table, for tests of evaluation."""
 
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 
 from datasource_governance.evaluation.kernel import evaluate_rule
 from datasource_governance.sources.typed import to_typed

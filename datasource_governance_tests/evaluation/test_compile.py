@@ -1,12 +1,12 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pandera.errors  # noqa: TID253 - tests load it anyway
-import pandera.pandas  # noqa: TID253 - tests load it anyway
-import polars as pl  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pandera.errors
+import pandera.pandas
+import polars as pl
 import pytest
-from pandera.config import ValidationDepth, config_context  # noqa: TID253 - tests load it anyway
+from pandera.config import ValidationDepth, config_context
 
 from datasource_governance.domain.validation import Reason, Status
 from datasource_governance.errors import EvaluationError, InvalidArgumentError

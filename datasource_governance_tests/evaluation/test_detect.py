@@ -1,5 +1,5 @@
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.schema import DataType

@@ -2,9 +2,9 @@ import os
 import subprocess
 import sys
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import polars as pl  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.quality_policy import ReferentialRule, Severity
@@ -15,8 +15,9 @@ from datasource_governance.errors import (
     InvalidArgumentError,
     UnreadableSourceError,
 )
-from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, demand, validate
 from datasource_governance.evaluation.fingerprint import fingerprint
+from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance_tests.builders import quality_policy, rule, schema
 
@@ -100,6 +101,17 @@ def test_a_rule_that_cannot_be_evaluated_blocks_and_leaves_the_others_alone():
         (Status.PASSED, None),
     ]
     assert found.outcome is Outcome.BLOCKED
+
+
+def test_a_rule_counts_as_evaluated_only_where_its_receipt_and_pandera_agree():
+    (present,) = quality_policy(rule("not_null", field="x")).rules
+    failed, passed = (evaluate_rule(present, one) for one in (TABLE, TABLE.slice(0, 2)))
+
+    assert demand(present, failed, passed=False) is failed
+    assert demand(present, passed, passed=True) is passed
+    assert demand(present, failed, passed=True) == not_evaluated(present)
+    assert demand(present, passed, passed=False) == not_evaluated(present)
+    assert demand(present, None, passed=True) == not_evaluated(present)
 
 
 @pytest.mark.parametrize("engine", ["pandas", "polars"])

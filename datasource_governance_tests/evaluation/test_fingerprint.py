@@ -5,10 +5,10 @@ import struct
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import polars as pl  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
-import pyarrow.parquet as pq  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,8 +1,8 @@
 import datetime as dt
 from decimal import Decimal
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from datasource_governance.evaluation.frames import frame_of, restored

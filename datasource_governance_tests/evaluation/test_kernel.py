@@ -1,5 +1,5 @@
 import numpy as np
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.validation import Reason, Status

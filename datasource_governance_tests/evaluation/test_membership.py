@@ -3,8 +3,8 @@ import math
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.validation import Reason

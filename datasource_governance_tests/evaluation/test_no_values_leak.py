@@ -7,9 +7,9 @@ import pickle
 import traceback
 import warnings
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pandera.errors  # noqa: TID253 - tests load it anyway
-import polars as pl  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pandera.errors
+import polars as pl
 import pytest
 
 from datasource_governance.errors import EvaluationError, GovernanceError
@@ -172,6 +172,6 @@ def test_the_search_finds_a_value_in_a_cause_and_in_its_locals():
 def test_the_listener_hears_logs_warnings_and_prints(listened):
     logging.getLogger("anything").debug(TEXT)
     warnings.warn(str(NUMBER), UserWarning, stacklevel=1)
-    print(DATE)  # noqa: T201 - what a library might do
+    print(DATE)
 
     assert leaks(*listened()) == {TEXT, str(NUMBER), str(DATE)}

@@ -1,4 +1,4 @@
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 import pytest
 
 from datasource_governance.errors import InvalidArgumentError, UnreadableSourceError

@@ -2,8 +2,8 @@ import datetime as dt
 import math
 from decimal import Decimal
 
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.validation import Reason
@@ -11,6 +11,10 @@ from datasource_governance.sources.frames import from_data
 from datasource_governance_tests.evaluation.judging import judge, rows
 
 CLASHING = pa.StructArray.from_arrays([pa.array([1, 1, 1]), pa.array([2, 3, 2])], ["^.*$", "^.*$"])
+RUNS = pa.ListArray.from_arrays(
+    pa.array([0, 1, 2, 4], pa.int32()),
+    pa.RunEndEncodedArray.from_arrays(pa.array([2, 4], pa.int32()), pa.array(["a", "b"])),
+)
 UNDER_NULL = pa.StructArray.from_arrays(
     [pa.array([1, 2, 1])], ["a"], mask=pa.array([True, True, False])
 )
@@ -63,6 +67,7 @@ def test_every_row_of_a_duplicate_group_is_affected(column, expected):
         (pa.array([[("k", 1)], [("k", 2)], [("k", 1)]], pa.map_(pa.string(), pa.int8())), (1, 3)),
         (pa.array([["a"], ["a"]], pa.list_(pa.dictionary(pa.int8(), pa.string()))), (1, 2)),
         (CLASHING, (1, 3)),
+        (RUNS, (1, 2)),
         (UNDER_NULL, (1, 2)),
         (pa.array([{}, {}], pa.struct([])), (1, 2)),
         (pa.array([[None], [None]], pa.list_(pa.null())), (1, 2)),

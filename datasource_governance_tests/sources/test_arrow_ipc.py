@@ -3,7 +3,7 @@
 import io
 
 import numpy as np
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd  # noqa: TID253 - tests load it anyway
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

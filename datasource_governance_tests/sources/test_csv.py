@@ -3,14 +3,15 @@
 import datetime as dt
 from decimal import Decimal
 
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import InvalidArgumentError
-from datasource_governance.sources.csv import CsvOptions, read_csv
+from datasource_governance.sources.csv import read_csv
 from datasource_governance.sources.limits import Limits
 from datasource_governance_tests.sources.csv_reference import MalformedError, parse_table
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names

@@ -2,12 +2,12 @@
 
 import os
 
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
-import pyarrow.parquet as pq  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyarrow import feather  # noqa: TID253 - tests load it anyway
+from pyarrow import feather
 
-from datasource_governance.sources.csv import CsvOptions
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.limits import Limits
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of

@@ -7,16 +7,16 @@ import sys
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import polars as pl  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.frames import from_data
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names
 
-NOON = dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - a local time
+NOON = dt.datetime(2024, 1, 1, 12)
 TAGGED = pa.struct([("kind", pa.large_string()), ("value", pa.large_binary())])
 
 

@@ -3,9 +3,9 @@
 import io
 
 import numpy as np
-import pandas as pd  # noqa: TID253 - tests load it anyway
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
-import pyarrow.parquet as pq  # noqa: TID253 - tests load it anyway
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -2,8 +2,8 @@
 
 import math
 
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
-import pyarrow.compute as pc  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from datasource_governance.sources.typed import check_names, similar_names, to_typed
