@@ -182,7 +182,7 @@ class _Csv:
         return None
 
 
-_CSV_TEXT = Text(expected="a text", allows_control_characters=True)
+_CSV_TEXT = Text(expected="a text", pattern=r"(?s:.*)", allows_control_characters=True)
 _CSV_KEYS = Record(
     keys=(
         Key("delimiter", _CSV_TEXT, default=","),
