@@ -45,9 +45,7 @@ def grant_signed(
     """Sign and submit a grant."""
     actor = canonical_principal(name)
     attestation = author.attest(Action.ACTOR_GRANT, grant_subject(actor, role, datasource))
-    request = GrantRequest(
-        actor=actor, role=role, datasource=datasource, attestation=attestation
-    )
+    request = GrantRequest(actor=actor, role=role, datasource=datasource, attestation=attestation)
     return grant_role(session.work(), request)
 
 

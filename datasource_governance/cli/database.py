@@ -15,7 +15,11 @@ from datasource_governance.composition import (
     Settings,
     read_settings,
 )
-from datasource_governance.errors import InvalidArgumentError, NotFoundError
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.persistence.connections import (
+    DAGSTER_DATABASE,
+    GOVERNANCE_DATABASE,
+)
 from datasource_governance.services.authority import found_tenant
 from datasource_governance.signing import read_public_key
 
@@ -33,6 +37,12 @@ def upgrade(
         str | None, typer.Option(help="Name of the tenant's first administrator.")
     ] = None,
     public_key: Annotated[Path | None, typer.Option(help="The administrator's PEM file.")] = None,
+    governance_database: Annotated[
+        str, typer.Option(help="Database of the governance tables.")
+    ] = GOVERNANCE_DATABASE,
+    dagster_database: Annotated[
+        str, typer.Option(help="Database of Dagster's own storage.")
+    ] = DAGSTER_DATABASE,
     json: JsonOption = False,
 ) -> int:
     """Bring the server at DATABASE_URL up to date. Repeating it changes nothing.
@@ -46,8 +56,15 @@ def upgrade(
         )
     if (administrator is None) != (public_key is None):
         raise InvalidArgumentError("--administrator and --public-key go together")
+    from datasource_governance.persistence.preparation import prepare
+
     connections = settings.state / CONNECTIONS_FILE
-    prepare(settings, settings.administrative_url)
+    prepare(
+        settings.administrative_url,
+        connections,
+        governance=governance_database,
+        dagster=dagster_database,
+    )
     founded = None
     if administrator is not None and public_key is not None:
         founded = found(read_settings(), administrator, public_key)
@@ -56,22 +73,6 @@ def upgrade(
     else:
         console().print(f"up to date; connections are in {connections}", markup=False)
     return 0
-
-
-def prepare(settings: Settings, administrative_url: str) -> None:
-    """Provision databases and roles, migrate, and write the connections file."""
-    from datasource_governance.persistence.connections import read_connections, write_connections
-    from datasource_governance.persistence.provisioning import provision
-    from datasource_governance.persistence.upgrade import upgrade as migrate
-
-    path = settings.state / CONNECTIONS_FILE
-    try:
-        previous = read_connections(path)
-    except NotFoundError:
-        previous = None
-    connections = provision(administrative_url, previous=previous)
-    migrate(administrative_url)
-    write_connections(path, connections)
 
 
 def found(settings: Settings, administrator: str, public_key: Path) -> bool:

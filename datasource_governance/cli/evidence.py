@@ -26,9 +26,7 @@ def verify(json: JsonOption = False) -> int:
     columns = (SpinnerColumn(), TextColumn("{task.completed:.0f} entries"), TimeElapsedColumn())
     with Progress(*columns, console=console(), disable=json, transient=True) as progress:
         task = progress.add_task("entries", total=None)
-        verification = session.verify_evidence(
-            lambda count: progress.update(task, completed=count)
-        )
+        verification = session.verify_evidence(lambda count: progress.update(task, completed=count))
     if json:
         print_json(verification.document())
         return 0 if verification.holds else EXIT_NO

@@ -26,11 +26,15 @@ Policy = QualityPolicy | ApprovalPolicy | RetentionPolicy
 
 
 @app.command()
-def lint(file: FileArgument, kind: KindOption = PolicyKind.QUALITY, json: JsonOption = False) -> int:
+def lint(
+    file: FileArgument, kind: KindOption = PolicyKind.QUALITY, json: JsonOption = False
+) -> int:
     """Check a policy; list every problem with its JSON pointer."""
     policy = _parse(kind, read_document(file))
     if json:
-        print_json({"valid": True, "kind": str(kind), "version": policy.version, "hash": policy.hash})
+        print_json(
+            {"valid": True, "kind": str(kind), "version": policy.version, "hash": policy.hash}
+        )
     else:
         console().print(f"{kind} policy {policy.version} is valid", markup=False)
     return 0

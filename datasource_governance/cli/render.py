@@ -69,7 +69,9 @@ def change_table(changes: Sequence[dict[str, Json]]) -> Table:
     table = Table("field", "change", "class", box=SIMPLE_HEAD)
     for change in changes:
         table.add_row(
-            _text(change["field"]), _text(change["change"]), coloured(_text(change["classification"]))
+            _text(change["field"]),
+            _text(change["change"]),
+            coloured(_text(change["classification"])),
         )
     return table
 

@@ -62,9 +62,7 @@ def create(
 ) -> int:
     """Stage a delivery. Exit 0: it waits or is ready, 1: it is blocked."""
     session = application()
-    stage = stage_file(
-        session, signer(session, actor), datasource, file, in_process=in_process
-    )
+    stage = stage_file(session, signer(session, actor), datasource, file, in_process=in_process)
     if json:
         print_json(stage_document(session, stage))
     else:

@@ -20,17 +20,17 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from datasource_governance.cli.readiness import accepts_connections, is_healthy
+from datasource_governance.composition import CONNECTIONS_FILE
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.connections import (
+    DAGSTER_DATABASE,
+    GOVERNANCE_DATABASE,
     Connections,
-    read_connections,
-    write_connections,
 )
 from datasource_governance.persistence.embedded import EmbeddedPostgres
 from datasource_governance.persistence.loopback import HOST, any_free_port, is_free
+from datasource_governance.persistence.preparation import prepare
 from datasource_governance.persistence.processes import spawn, try_lock
-from datasource_governance.persistence.provisioning import provision
-from datasource_governance.persistence.upgrade import upgrade
 
 _START_SECONDS = 180
 _STOP_SECONDS = 15
@@ -56,8 +56,8 @@ class SystemOptions:
     state: Path = Path(".governance")
     port: int = 3000
     database_url: str | None = None
-    governance_database: str = "governance"
-    dagster_database: str = "dagster"
+    governance_database: str = GOVERNANCE_DATABASE
+    dagster_database: str = DAGSTER_DATABASE
     module: str = "datasource_governance.definitions"
     python: str = sys.executable
 
@@ -151,15 +151,12 @@ class System:
     def _prepare_databases(self) -> None:
         options = self._options
         self.admin_url = options.database_url or self._start_postgres()
-        file = self._state / "connections.env"
-        self.connections = provision(
+        self.connections = prepare(
             self.admin_url,
+            self._state / CONNECTIONS_FILE,
             governance=options.governance_database,
             dagster=options.dagster_database,
-            previous=read_connections(file) if file.exists() else None,
         )
-        write_connections(file, self.connections)
-        upgrade(self.admin_url, options.governance_database)
 
     def _start_postgres(self) -> str:
         self._server = EmbeddedPostgres.start(self._state / "postgres")

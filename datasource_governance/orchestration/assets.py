@@ -8,6 +8,7 @@ Source: SPEC section 15.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -80,7 +81,6 @@ def datasource_assets(declaration: Datasource) -> DatasourceAssets:
 def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
     key = stage_key(declaration.id)
     declared = declaration.quality_policy
-    rule_ids = [rule.id for rule in declared.rules] if declared else []
 
     @dg.multi_asset(
         name=f"{declaration.id}__stage",
@@ -104,7 +104,7 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
     )
     def stage(
         context: dg.AssetExecutionContext, config: StageConfig
-    ) -> Iterator[dg.MaterializeResult[object]]:
+    ) -> Iterator[dg.MaterializeResult[Any]]:
         application: Application = context.resources.governance
         with business_refusals():
             payload, sha256 = application.read_delivery(declaration, config.delivery)
@@ -121,7 +121,7 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
             asset_key=key,
             metadata=stage_metadata(found, application.settings.tenant, declared),
             data_version=dg.DataVersion(found.id),
-            check_results=list(check_results(found, key, rule_ids)),
+            check_results=list(check_results(found, key, declared)),
         )
 
     return stage
@@ -145,7 +145,7 @@ def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
     )
     def current(
         context: dg.AssetExecutionContext, config: PromotionConfig
-    ) -> dg.MaterializeResult[object]:
+    ) -> dg.MaterializeResult[Any]:
         application: Application = context.resources.governance
         with business_refusals():
             promotion = promote_stage(application.work(), PromotionRequest(stage=config.stage_id))

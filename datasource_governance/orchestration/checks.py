@@ -3,13 +3,13 @@
 Source: SPEC section 15 ("stage").
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import dagster as dg
 
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.datasource import Datasource
-from datasource_governance.domain.quality_policy import Severity
+from datasource_governance.domain.quality_policy import QualityPolicy, Severity
 from datasource_governance.domain.schema_diff import Classification
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.validation import Outcome, Status
@@ -53,42 +53,64 @@ def check_specs(declaration: Datasource, key: dg.AssetKey) -> list[dg.AssetCheck
 
 
 def check_results(
-    stage: Stage, key: dg.AssetKey, declared: Sequence[str]
+    stage: Stage, key: dg.AssetKey, declared: QualityPolicy | None
 ) -> Iterator[dg.AssetCheckResult]:
-    """Yield the results of the declared rules and of the fixed checks from a stored validation."""
+    """Yield the results of the declared rules and of the fixed checks from a stored validation.
+
+    Rules that are not declared, because the database holds another policy, appear in the aggregate
+    check only.
+    """
     validation = load_canonical(stage.validation)
     if not isinstance(validation, dict) or not isinstance(validation["rules"], list):
         raise TypeError("a stored validation is a JSON object with rules")
-    names = check_names(declared)
+    names = check_names([rule.id for rule in declared.rules] if declared else [])
     for rule in validation["rules"]:
         if isinstance(rule, dict) and rule["id"] in names:
             yield _rule_result(rule, names[str(rule["id"])], key)
-    yield _policy_result(stage, validation, key)
+    yield _policy_result(stage, validation, key, drift=metadata.policy_drift(stage, declared))
     yield _schema_result(validation["schema_diff"], key)
 
 
 def _rule_result(rule: dict[str, Json], name: str, key: dg.AssetKey) -> dg.AssetCheckResult:
-    found: dict[str, object] = {
+    found: dict[str, str | int] = {
         metadata.RULE_ID: str(rule["id"]),
         metadata.STATUS: str(rule["status"]),
-        metadata.FIELDS: dg.MetadataValue.json(rule["fields"]),
+        metadata.FIELDS: metadata.names(rule["fields"]),
     }
     if rule["reason"] is not None:
         found[metadata.REASON] = str(rule["reason"])
     if rule["affected"] is not None:
-        found[metadata.AFFECTED_ROWS] = rule["affected"]
-        found[metadata.ROW_NUMBERS] = dg.MetadataValue.json(rule["rows"])
+        found[metadata.AFFECTED_ROWS] = int(str(rule["affected"]))
+        found[metadata.ROW_NUMBERS] = _row_numbers(rule)
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=name,
         passed=rule["status"] == Status.PASSED,
         severity=_severity(warning=rule["severity"] == Severity.WARNING),
+        description=_finding(rule),
         metadata=found,
     )
 
 
+def _finding(rule: dict[str, Json]) -> str:
+    """Say in a sentence what a rule found."""
+    if rule["status"] == Status.ERROR:
+        return "The rule could not be evaluated, which never counts as passed."
+    if rule["status"] == Status.PASSED:
+        return "The rule holds."
+    count = "" if rule["affected"] is None else f", in {rule['affected']} row(s)"
+    return f"The rule does not hold: `{rule['reason']}`{count}."
+
+
+def _row_numbers(rule: dict[str, Json]) -> str:
+    """Return the recorded one-based row numbers; nothing where rows have no order."""
+    if rule["rows"] is None:
+        return ""
+    return metadata.names(rule["rows"]) + (", …" if rule["truncated"] else "")
+
+
 def _policy_result(
-    stage: Stage, validation: dict[str, Json], key: dg.AssetKey
+    stage: Stage, validation: dict[str, Json], key: dg.AssetKey, *, drift: bool
 ) -> dg.AssetCheckResult:
     rules = [rule for rule in _rules(validation) if rule["status"] != Status.PASSED]
     errors = [rule for rule in rules if rule["severity"] == Severity.ERROR]
@@ -100,8 +122,9 @@ def _policy_result(
         description=_summary(stage.outcome, len(rules), len(_rules(validation))),
         metadata={
             metadata.RULES: metadata.rule_table(_rules(validation)),
-            metadata.STATUS: str(stage.outcome),
-            f"{metadata.NAMESPACE}/rules_not_passed": len(rules),
+            metadata.OUTCOME: str(stage.outcome),
+            metadata.FAILED_RULES: len(rules),
+            metadata.POLICY_DRIFT: drift,
             f"{metadata.NAMESPACE}/quality_policy_hash": stage.quality_policy_hash,
         },
     )
@@ -125,8 +148,8 @@ def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
         severity=_severity(warning=classification != Classification.BREAKING),
         description=f"classification: {classification}",
         metadata={
-            f"{metadata.NAMESPACE}/classification": classification,
-            metadata.CHANGES: metadata.change_table(diff),
+            metadata.CLASSIFICATION: classification,
+            metadata.SCHEMA_DIFF: metadata.change_table(diff),
         },
     )
 

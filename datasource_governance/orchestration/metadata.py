@@ -5,152 +5,119 @@ Metadata hold ids, hashes, counts, states and field names; never a value and nev
 Source: SPEC section 15, "Metadata worth looking at".
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dagster as dg
 
-# The documented extension point for a library's own metadata keys; Dagster exports it nowhere else.
-from dagster._core.definitions.metadata.metadata_set import (
-    NamespacedMetadataSet,
-)
-
+from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.stage import Stage
 
+Metadata = Mapping[str, str | int | dg.MetadataValue[Any] | dg.TableSchema]
+
 NAMESPACE = "datasource_governance"
+# At most 12 characters after the slash: the UI writes longer keys over their neighbours.
 AFFECTED_ROWS = f"{NAMESPACE}/affected_rows"
+APPROVED_BY = f"{NAMESPACE}/approved_by"
+BASE = f"{NAMESPACE}/base"
+BOUND_TO = f"{NAMESPACE}/bound_to"
+CLASSIFICATION = f"{NAMESPACE}/classification"
+CREATOR = f"{NAMESPACE}/creator"
+DELIVERY = f"{NAMESPACE}/delivery"
+FAILED_RULES = f"{NAMESPACE}/failed_rules"
+FIELDS = f"{NAMESPACE}/fields"
+NEXT_STEP = f"{NAMESPACE}/next_step"
+OUTCOME = f"{NAMESPACE}/outcome"
+POLICIES = f"{NAMESPACE}/policies"
+POLICY_DRIFT = f"{NAMESPACE}/policy_drift"
+PROMOTED_BY = f"{NAMESPACE}/promoted_by"
+PROVENANCE = f"{NAMESPACE}/provenance"
+REASON = f"{NAMESPACE}/reason"
+REVISION = f"{NAMESPACE}/revision"
 ROW_NUMBERS = f"{NAMESPACE}/row_numbers"
 RULE_ID = f"{NAMESPACE}/rule_id"
-REASON = f"{NAMESPACE}/reason"
-STATUS = f"{NAMESPACE}/status"
-FIELDS = f"{NAMESPACE}/fields"
 RULES = f"{NAMESPACE}/rules"
-CHANGES = f"{NAMESPACE}/schema_changes"
-NEXT_STEP = f"{NAMESPACE}/next_step"
+SCHEMA_DIFF = f"{NAMESPACE}/schema_diff"
+STAGE_ID = f"{NAMESPACE}/stage_id"
+STATE = f"{NAMESPACE}/state"
+STATUS = f"{NAMESPACE}/status"
+
+_RULE_COLUMNS = ("rule", "status", "affected", "reason", "severity", "type", "fields")
 
 
-class PolicyMetadata(NamespacedMetadataSet):
-    """What a declaration says, shown on the asset definition."""
-
-    quality_policy_version: str | None = None
-    quality_policy_hash: str | None = None
-    approval_policy_version: str | None = None
-    approval_policy_hash: str | None = None
-    required_approvals: int | None = None
-
-    @classmethod
-    def namespace(cls) -> str:
-        """Return the namespace of the keys."""
-        return NAMESPACE
-
-
-class StageMetadata(NamespacedMetadataSet):
-    """What a stage is bound to and how its validation ended."""
-
-    stage_id: str
-    state: str
-    outcome: str
-    stage_fingerprint: str
-    payload_fingerprint: str
-    validation_hash: str
-    quality_policy_hash: str
-    approval_policy_hash: str | None
-    base: str | None
-    creator: str
-    delivery: str
-    policy_drift: bool
-    failed_rules: int
-
-    @classmethod
-    def namespace(cls) -> str:
-        """Return the namespace of the keys."""
-        return NAMESPACE
-
-
-class MaterializationMetadata(NamespacedMetadataSet):
-    """The provenance of what is in force."""
-
-    materialization_id: str
-    revision: int
-    stage_id: str
-    payload_fingerprint: str
-    quality_policy_hash: str
-    approval_policy_hash: str | None
-    validation_hash: str
-    approved_by: str
-    promoted_by: str
-
-    @classmethod
-    def namespace(cls) -> str:
-        """Return the namespace of the keys."""
-        return NAMESPACE
-
-
-def policy_metadata(declaration: Datasource) -> Mapping[str, object]:
-    """Return the definition metadata of a datasource's assets."""
-    quality, approval = declaration.quality_policy, declaration.approval_policy
-    return {
-        **PolicyMetadata(
-            quality_policy_version=quality.version if quality else None,
-            quality_policy_hash=quality.hash if quality else None,
-            approval_policy_version=approval.version if approval else None,
-            approval_policy_hash=approval.hash if approval else None,
-            required_approvals=approval.required_approvals if approval else None,
-        )
+def policy_metadata(declaration: Datasource) -> Metadata:
+    """Return the definition metadata of a datasource's assets: its declared policies."""
+    declared: dict[str, QualityPolicy | ApprovalPolicy | None] = {
+        "quality": declaration.quality_policy,
+        "approval": declaration.approval_policy,
     }
+    records = [
+        {"policy": kind, "version": policy.version, "hash": policy.hash}
+        for kind, policy in declared.items()
+        if policy is not None
+    ]
+    return {POLICIES: _table(records, "policy", "version", "hash")} if records else {}
 
 
-def stage_metadata(
-    stage: Stage, tenant: str, declared: QualityPolicy | None
-) -> Mapping[str, object]:
-    """Return the metadata of one stage's materialization event."""
+def stage_metadata(stage: Stage, tenant: str, declared: QualityPolicy | None) -> Metadata:
+    """Return the metadata of one stage's materialization event, what people look for first."""
     validation = _object(load_canonical(stage.validation))
     rules = [_object(rule) for rule in _list(validation["rules"])]
     return {
-        **StageMetadata(
-            stage_id=stage.id,
-            state=str(stage.state),
-            outcome=str(stage.outcome),
-            stage_fingerprint=stage.fingerprint(tenant),
-            payload_fingerprint=stage.payload_fingerprint,
-            validation_hash=stage.validation_hash,
-            quality_policy_hash=stage.quality_policy_hash,
-            approval_policy_hash=stage.approval_policy_hash,
-            base=stage.base,
-            creator=stage.creator,
-            delivery=stage.delivery,
-            policy_drift=declared is None or declared.hash != stage.quality_policy_hash,
-            failed_rules=sum(rule["status"] != "passed" for rule in rules),
+        NEXT_STEP: dg.MetadataValue.md(next_step(stage)),
+        STATE: str(stage.state),
+        OUTCOME: str(stage.outcome),
+        FAILED_RULES: sum(rule["status"] != "passed" for rule in rules),
+        RULES: rule_table(rules),
+        SCHEMA_DIFF: change_table(validation["schema_diff"]),
+        STAGE_ID: stage.id,
+        BASE: stage.base or "none",
+        CREATOR: stage.creator,
+        DELIVERY: stage.delivery,
+        POLICY_DRIFT: policy_drift(stage, declared),
+        BOUND_TO: _identities(
+            {
+                "stage": stage.fingerprint(tenant),
+                "payload": stage.payload_fingerprint,
+                "validation": stage.validation_hash,
+                "quality policy": stage.quality_policy_hash,
+                "approval policy": stage.approval_policy_hash,
+            }
         ),
         "dagster/row_count": stage.row_count,
         "dagster/column_schema": column_schema(stage.schema),
-        RULES: rule_table(rules),
-        CHANGES: change_table(validation["schema_diff"]),
-        NEXT_STEP: dg.MetadataValue.md(next_step(stage)),
     }
+
+
+def policy_drift(stage: Stage, declared: QualityPolicy | None) -> bool:
+    """Whether a stage was validated by another policy than the one that this location declares."""
+    return declared is None or declared.hash != stage.quality_policy_hash
 
 
 def materialization_metadata(
     materialization: Materialization, provenance: Mapping[str, Json]
-) -> Mapping[str, object]:
+) -> Metadata:
     """Return the metadata of one promotion's materialization event."""
     policies = _object(provenance["policies"])
     approval = provenance["approval"]
     approvals = _list(_object(approval)["approvals"]) if isinstance(approval, dict) else []
     return {
-        **MaterializationMetadata(
-            materialization_id=materialization.id,
-            revision=materialization.revision,
-            stage_id=materialization.stage,
-            payload_fingerprint=materialization.payload_fingerprint,
-            quality_policy_hash=str(policies["quality"]),
-            approval_policy_hash=None if policies["approval"] is None else str(policies["approval"]),
-            validation_hash=str(provenance["validation_hash"]),
-            approved_by=", ".join(str(_object(one)["actor"]) for one in approvals) or "not required",
-            promoted_by=materialization.created_by,
+        REVISION: materialization.revision,
+        APPROVED_BY: ", ".join(str(_object(one)["actor"]) for one in approvals) or "not required",
+        PROMOTED_BY: materialization.created_by,
+        STAGE_ID: materialization.stage,
+        PROVENANCE: _identities(
+            {
+                "materialization": materialization.id,
+                "payload": materialization.payload_fingerprint,
+                "validation": provenance["validation_hash"],
+                "quality policy": policies["quality"],
+                "approval policy": policies["approval"],
+            }
         ),
         "dagster/row_count": materialization.row_count,
         "dagster/column_schema": column_schema(materialization.schema),
@@ -172,47 +139,55 @@ def column_schema(schema: bytes) -> dg.TableSchema:
     )
 
 
-def rule_table(rules: list[dict[str, Json]]) -> dg.MetadataValue[object]:
-    """Return the complete table of rules; what a rule found, never in which value."""
-    return dg.MetadataValue.table(
-        records=[
-            dg.TableRecord(
-                {
-                    "rule": str(rule["id"]),
-                    "type": str(rule["type"]),
-                    "severity": str(rule["severity"]),
-                    "status": str(rule["status"]),
-                    "affected": "" if rule["affected"] is None else str(rule["affected"]),
-                    "reason": str(rule["reason"] or ""),
-                    "fields": ", ".join(str(field) for field in _list(rule["fields"])),
-                }
-            )
-            for rule in rules
-        ],
-        schema=_text_columns("rule", "type", "severity", "status", "affected", "reason", "fields"),
-    )
+def rule_table(rules: list[dict[str, Json]]) -> dg.TableMetadataValue:
+    """Return the complete table of rules, those that did not pass first.
+
+    It tells what a rule found, never in which value.
+    """
+    records = [
+        {
+            "rule": str(rule["id"]),
+            "status": str(rule["status"]),
+            "affected": "" if rule["affected"] is None else str(rule["affected"]),
+            "reason": str(rule["reason"] or ""),
+            "severity": str(rule["severity"]),
+            "type": str(rule["type"]),
+            "fields": names(rule["fields"]),
+        }
+        for rule in sorted(rules, key=lambda rule: rule["status"] == "passed")
+    ]
+    return _table(records, *_RULE_COLUMNS)
 
 
-def change_table(diff: Json) -> dg.MetadataValue[object]:
+def change_table(diff: Json) -> dg.TableMetadataValue:
     """Return every schema change with its class; no rows when there was nothing to compare with."""
     changes = _list(_object(diff)["changes"]) if isinstance(diff, dict) else []
+    records = [
+        {
+            "field": str(_object(change)["field"] or ""),
+            "change": str(_object(change)["change"]),
+            "class": str(_object(change)["classification"]),
+        }
+        for change in changes
+    ]
+    return _table(records, "field", "change", "class")
+
+
+def names(values: Json) -> str:
+    """Return a JSON list as one line of text."""
+    return ", ".join(str(value) for value in _list(values))
+
+
+def _identities(found: Mapping[str, Json]) -> dg.TableMetadataValue:
+    records = [{"of": name, "hash or id": str(value or "none")} for name, value in found.items()]
+    return _table(records, "of", "hash or id")
+
+
+def _table(records: Sequence[Mapping[str, str | None]], *columns: str) -> dg.TableMetadataValue:
     return dg.MetadataValue.table(
-        records=[
-            dg.TableRecord(
-                {
-                    "field": str(_object(change)["field"] or ""),
-                    "change": str(_object(change)["change"]),
-                    "class": str(_object(change)["classification"]),
-                }
-            )
-            for change in changes
-        ],
-        schema=_text_columns("field", "change", "class"),
+        records=[dg.TableRecord(dict(record)) for record in records],
+        schema=dg.TableSchema(columns=[dg.TableColumn(name=name, type="text") for name in columns]),
     )
-
-
-def _text_columns(*names: str) -> dg.TableSchema:
-    return dg.TableSchema(columns=[dg.TableColumn(name=name, type="text") for name in names])
 
 
 def next_step(stage: Stage) -> str:

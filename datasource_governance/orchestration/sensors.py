@@ -32,7 +32,9 @@ _FIRST_PAUSE_SECONDS = 10
 _LONGEST_PAUSE_SECONDS = 600
 
 
-def approval_quorum_sensor(jobs: "Mapping[str, UnresolvedAssetJobDefinition]") -> dg.SensorDefinition:
+def approval_quorum_sensor(
+    jobs: "Mapping[str, UnresolvedAssetJobDefinition]",
+) -> dg.SensorDefinition:
     """Return the sensor that launches the promotion of every stage whose quorum holds.
 
     `jobs` are the promotion jobs by datasource.

@@ -69,9 +69,7 @@ class PostgresEvidence:
             "sequence": 0,
             "entry_hash": genesis(self._rows.tenant, chain),
         }
-        self._rows.connection.execute(
-            upsert(tables.evidence_head).on_conflict_do_nothing(), first
-        )
+        self._rows.connection.execute(upsert(tables.evidence_head).on_conflict_do_nothing(), first)
         query = self._rows.of(tables.evidence_head, chain=chain).with_for_update()
         return Head(**self._rows.one(query, f"chain {chain!r}"))
 
@@ -91,9 +89,7 @@ class PostgresEvidence:
             if entry.recomputed_hash() != entry.entry_hash:
                 breaks += find_chain_breaks([entry], None)
             fold_rows(committed, entry)
-        spoken_of = {
-            place: value for place, value in committed.items() if place[0] in _BY_STAGE
-        }
+        spoken_of = {place: value for place, value in committed.items() if place[0] in _BY_STAGE}
         return [*breaks, *find_row_breaks(spoken_of, self._rows_about(subject))]
 
     def _tail_breaks(self, chain: str) -> list[Break]:
@@ -159,5 +155,3 @@ def _commitments(table: Table, rows: Sequence[Mapping[str, Any]]) -> RowCommitme
         )
         for row in rows
     }
-
-

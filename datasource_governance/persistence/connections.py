@@ -11,6 +11,10 @@ from pathlib import Path
 
 from datasource_governance.errors import InvalidArgumentError, NotFoundError
 
+GOVERNANCE_DATABASE = "governance"
+DAGSTER_DATABASE = "dagster"
+"""The names of the two databases, unless others are asked for."""
+
 GOVERNANCE_VARIABLE = "GOVERNANCE_DATABASE_URL"
 DAGSTER_VARIABLE = "DAGSTER_DATABASE_URL"
 

@@ -151,9 +151,9 @@ class PostgresMaterializations:
     def _copy_payload(self, materialization: Materialization) -> None:
         # Inside the server: the payload never travels to the client and back.
         source, copy = tables.stage_payload, tables.materialization_payload
-        selected = select(
-            source.c.tenant, literal(materialization.id), source.c.payload
-        ).where(self._rows.mine(source, stage=materialization.stage))
+        selected = select(source.c.tenant, literal(materialization.id), source.c.payload).where(
+            self._rows.mine(source, stage=materialization.stage)
+        )
         self._rows.connection.execute(
             insert(copy).from_select(["tenant", "materialization", "payload"], selected)
         )

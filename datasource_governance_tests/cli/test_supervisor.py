@@ -1,5 +1,6 @@
 """The whole system as separate processes: it starts, serves, and leaves nothing behind."""
 
+import http.client
 import os
 import re
 import shutil
@@ -8,11 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from datasource_governance.cli import supervisor
 from datasource_governance.cli.supervisor import System, SystemOptions
@@ -112,9 +113,11 @@ def test_a_killed_system_leaves_nothing_and_starts_again_with_its_records(direct
     eventually(lambda: alive(started) == set(), seconds=30)
 
     second = launch(directory)
-    url = second.stdout.readline().strip()
-    with urllib.request.urlopen(f"{url}/server_info") as answer:
-        assert answer.status == 200
+    address = make_url(second.stdout.readline().strip())
+    webserver = http.client.HTTPConnection(address.host, address.port)
+    webserver.request("GET", "/server_info")
+    answer = webserver.getresponse().status
+    webserver.close()
     started = descendants(second.pid)
     kept = read_connections(directory / "state" / "connections.env")
     with admin_connection(kept.governance_url) as connection:
@@ -122,6 +125,7 @@ def test_a_killed_system_leaves_nothing_and_starts_again_with_its_records(direct
     second.send_signal(signal.SIGINT)
     output, errors = second.communicate(timeout=60)
 
+    assert answer == 200
     assert (output, errors, second.returncode) == ("stopped\n", "", 0)
     assert alive(started) == set()
     assert kept == connections

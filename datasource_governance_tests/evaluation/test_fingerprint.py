@@ -17,6 +17,15 @@ from datasource_governance.evaluation.fingerprint import fingerprint, type_spell
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.typed import to_typed
 
+ONE_OF_TWO = pa.py_buffer(b"\1")
+"""Validity bits: a value, then a null. What lies under the null is garbage."""
+OVER_NUMBER = pa.Array.from_buffers(
+    pa.int64(), 2, [ONE_OF_TWO, pa.py_buffer(struct.pack("<qq", 1, 9))]
+)
+OVER_TEXT = pa.Array.from_buffers(
+    pa.string(), 2, [ONE_OF_TWO, pa.py_buffer(struct.pack("<iii", 0, 1, 2)), pa.py_buffer(b"ab")]
+)
+
 GOLDEN = {
     "no columns": (
         pa.table({}),
@@ -174,12 +183,8 @@ def test_frame_libraries_that_keep_the_types_keep_the_fingerprint():
         (pa.array([[1]]), pa.array([[1]], pa.large_list(pa.field("element", pa.int64())))),
         (pa.array([[1]]), pa.array([[1]], pa.list_(pa.int64(), 1))),
         (pa.array([[math.nan, 0.0]]), pa.array([[-math.nan, -0.0]])),
-        (
-            pa.array([1, None]),
-            pa.Array.from_buffers(
-                pa.int64(), 2, [pa.py_buffer(b"\1"), pa.py_buffer(struct.pack("<qq", 1, 9))]
-            ),
-        ),
+        (pa.array([1, None]), OVER_NUMBER),
+        (pa.array(["a", None]), OVER_TEXT),
         (pa.array([["a"]]), pa.array([["a"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))),
         (
             pa.array([{"a": None}, None], pa.struct([("a", pa.int64())])),

@@ -123,6 +123,13 @@ def test_rows_are_counted_over_the_whole_table_whatever_its_chunks():
     assert rows(chunks, "not_null") == (70_001, 140_002, 140_003)
 
 
+@pytest.mark.parametrize("row", [1, 65_536, 65_537, 65_538, 131_072, 131_073])
+def test_a_row_is_found_on_either_side_of_every_block(row):
+    column = pa.array([1] * (row - 1) + [None] + [1] * 9)
+
+    assert rows(column, "not_null") == (row,)
+
+
 @pytest.mark.parametrize(
     ("rule_type", "keys"),
     [

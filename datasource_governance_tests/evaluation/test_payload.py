@@ -8,6 +8,7 @@ from datasource_governance.evaluation.payload import (
     TypedPayload,
     decode_payload,
     require_inline,
+    to_pandas,
 )
 
 BAIT = "zq-canary-payload"
@@ -83,3 +84,10 @@ def test_a_larger_payload_is_refused_with_its_size(rows, size):
     assert refusal.value.code == "payload_too_large"
     assert refusal.value.facts["row_count"] == rows
     assert refusal.value.facts["byte_count"] == size
+
+
+def test_a_payload_reads_back_as_a_frame_with_exact_values():
+    frame = to_pandas(TypedPayload(pa.table({"x": [2**53 + 1, None]})).encoded())
+
+    assert frame["x"].tolist()[0] == 2**53 + 1
+    assert frame["x"].isna().tolist() == [False, True]
