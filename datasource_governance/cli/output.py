@@ -53,7 +53,7 @@ def run(command: Callable[[], object]) -> int:
         return EXIT_REFUSED
     except typer.Exit as stop:
         return stop.exit_code
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the one boundary of the command line
         return _unforeseen(error)
     return result if isinstance(result, int) else 0
 

@@ -24,7 +24,7 @@ from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GovernanceError, GuardError
 from datasource_governance.orchestration.launching import launch, wait_for_run
-from datasource_governance.orchestration.runs import sensor_that_promoted
+from datasource_governance.orchestration.runs import newest_run_about
 from datasource_governance.services.reading import read_current
 from datasource_governance.signing import Signer
 
@@ -161,9 +161,14 @@ class Story:
             if time.monotonic() > deadline:
                 self._fail("the sensor promotes within two minutes")
             time.sleep(0.5)
-        sensor = sensor_that_promoted(self._application.settings.dagster_url, stage.id)
-        self._expect(sensor is not None, "the promotion was launched by a sensor")
-        self._out.print(f"   materialization {materialization} is current, launched by {sensor}")
+        url = self._application.settings.dagster_url
+        run = newest_run_about(url, stage.id)
+        if run is None or run.sensor is None:
+            self._fail("the promotion was launched by a sensor")
+        self._expect(wait_for_run(url, run.id) == "SUCCESS", "the promotion's run succeeds")
+        self._out.print(
+            f"   materialization {materialization} is current, launched by {run.sensor}"
+        )
 
     def _promoted(self, stage: Stage) -> str | None:
         with self._application.work() as work:
@@ -189,7 +194,7 @@ class Story:
         yield
         self._progress.advance(self._task)
 
-    def _expect(self, kept: bool, promise: str) -> None:
+    def _expect(self, kept: bool, promise: str) -> None:  # noqa: FBT001 - the condition itself
         if not kept:
             self._fail(promise)
 

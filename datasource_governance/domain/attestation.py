@@ -108,7 +108,7 @@ def key_id(public_key: bytes) -> Sha256:
     Raises:
         InvalidArgumentError: for any other length.
     """
-    if len(public_key) != 32:
+    if len(public_key) != 32:  # noqa: PLR2004 - RFC 8032: an Ed25519 public key is 32 octets
         raise InvalidArgumentError("an Ed25519 public key is 32 bytes long")
     return digest("datasource_governance/key/v1", public_key)
 

@@ -64,7 +64,7 @@ def _taggable(value: object) -> object:
 
 def _escaped(key: object) -> str:
     if not isinstance(key, str):
-        raise ValueError
+        raise ValueError  # noqa: TRY004 - canonical_bytes promises one kind of error
     return f"${key}" if _is_escaped(f"${key}") else str(key)
 
 

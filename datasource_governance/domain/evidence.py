@@ -166,7 +166,7 @@ class Head:
     entry_hash: Sha256
 
 
-def link(
+def link(  # noqa: PLR0913 - the columns of an entry, all by name
     head: Head,
     *,
     kind: str,

@@ -29,7 +29,7 @@ def parse_schema(document: object) -> TableSchema:
     return TableSchema(read_document(SCHEMA, document, what="schema"))
 
 
-def _declared_type(*, name: str, type: DataType) -> tuple[str, DataType]:
+def _declared_type(*, name: str, type: DataType) -> tuple[str, DataType]:  # noqa: A002 - the key's name
     return name, type
 
 

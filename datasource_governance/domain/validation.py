@@ -160,7 +160,7 @@ class Validation:
         return digest("datasource_governance/validation/v1", self.hashed_bytes())
 
 
-def assemble(
+def assemble(  # noqa: PLR0913 - one argument per fact, all by name
     *,
     policy: QualityPolicy,
     rules: tuple[RuleOutcome, ...],

@@ -68,7 +68,7 @@ class EveryRow:
     def register_default_backends(check_obj_cls: type) -> None:
         """Register nothing: the backend is bound, whatever the environment asks for."""
 
-    def validate(self, check_obj: Any, *args: Any, **options: Any) -> Any:
+    def validate(self, check_obj: Any, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - Pandera is untyped
         """Validate as Pandera does, whatever its configuration, and return the frame.
 
         Raises:
@@ -103,7 +103,7 @@ class EveryRow:
             _PASS.reset(token)
 
 
-def _collected(frame: Any) -> Any:
+def _collected(frame: Any) -> Any:  # noqa: ANN401 - Pandera is untyped
     """Return a lazy frame collected: Pandera would skip its checks, or run its query for each."""
     if type(frame).__name__ != "LazyFrame":
         return frame
@@ -114,7 +114,7 @@ def _collected(frame: Any) -> Any:
 
 
 @functools.cache
-def check_class() -> Any:
+def check_class() -> Any:  # noqa: ANN401 - Pandera is untyped
     """Return the Pandera check that carries one rule: `RuleCheck(rule, recorder)`."""
     from pandera.api.base.checks import CheckResult
     from pandera.api.checks import Check
@@ -133,7 +133,7 @@ def check_class() -> Any:
             self.recorder[self.rule.id] = outcome
             return outcome.status is Status.PASSED
 
-        def __call__(self, check_obj: object, column: str | None = None) -> CheckResult:  # type: ignore[explicit-override]  # typing.override is new in 3.12
+        def __call__(self, check_obj: object, column: str | None = None) -> CheckResult:  # type: ignore[explicit-override]  # typing.override is new in 3.12  # noqa: ARG002 - Pandera's signature
             passed = self.passes(check_obj)
             answer = _as_query(passed) if type(check_obj).__name__ == "LazyFrame" else passed
             return CheckResult(answer, answer, None, None)
@@ -141,7 +141,7 @@ def check_class() -> Any:
     return RuleCheck
 
 
-def _as_query(passed: bool) -> object:
+def _as_query(passed: bool) -> object:  # noqa: FBT001 - the value itself
     """Return the boolean as Pandera's Polars backend wants it: something to collect."""
     import polars as pl
 
@@ -149,7 +149,7 @@ def _as_query(passed: bool) -> object:
 
 
 @functools.cache
-def pandas_schema_class() -> Any:
+def pandas_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
     """Return the schema class for pandas frames, bound to Pandera's own pandas backend."""
     import pandas as pd
     from pandera.backends.pandas.container import DataFrameSchemaBackend
@@ -163,7 +163,7 @@ def pandas_schema_class() -> Any:
 
 
 @functools.cache
-def polars_schema_class() -> Any:
+def polars_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
     """Return the schema class for Polars frames, bound to Pandera's own Polars backend."""
     import polars as pl
     from pandera.backends.polars.container import DataFrameSchemaBackend

@@ -54,7 +54,7 @@ def _carrier(kind: "pa.DataType") -> "pa.DataType":
         return pa.large_list(_carrier(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, _carrier(field.type)) for field in kind])
-    if pa.types.is_decimal(kind) and (kind.bit_width != 128 or kind.scale < 0):
+    if pa.types.is_decimal(kind) and (kind.bit_width != 128 or kind.scale < 0):  # noqa: PLR2004 - bits
         return pa.large_string()
     if pa.types.is_time32(kind):
         return pa.int32()

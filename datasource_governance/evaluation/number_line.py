@@ -43,7 +43,7 @@ class ExactNumbers:
         if pa.types.is_decimal(kind):
             # Arrow compares and looks up only the two wide decimals, and those without a negative
             # scale; 76 digits hold every other one.
-            if kind.scale < 0 or kind.bit_width < 128:
+            if kind.scale < 0 or kind.bit_width < 128:  # noqa: PLR2004 - bits
                 column = column.cast(pa.decimal256(76, max(kind.scale, 0)))
             self._scale: int = column.type.scale
             self.greatest = 10**column.type.precision - 1

@@ -73,7 +73,7 @@ def plain(array: "pa.Array") -> "pa.Array":
     if pa.types.is_interval(kind):
         return array.view(pa.binary(16))
     if pa.types.is_temporal(kind):
-        return array.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+        return array.view(pa.int64() if kind.bit_width == 64 else pa.int32())  # noqa: PLR2004 - bits
     if is_text(kind):
         return array.cast(pa.large_string()).cast(pa.large_binary())
     return array.cast(pa.large_binary()) if is_bytes(kind) else array

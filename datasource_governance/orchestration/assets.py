@@ -17,7 +17,7 @@ from datasource_governance.composition import Application
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import provenance_of
 from datasource_governance.orchestration.check_names import EVIDENCE
-from datasource_governance.orchestration.checks import check_results, check_specs
+from datasource_governance.orchestration.checks import check_results, check_specs, evidence_result
 from datasource_governance.orchestration.metadata import (
     materialization_metadata,
     policy_metadata,
@@ -171,15 +171,6 @@ def _evidence_check(declaration: Datasource) -> dg.AssetChecksDefinition:
         application: Application = context.resources.governance
         with business_refusals():
             verification = application.verify_evidence()
-        return dg.AssetCheckResult(
-            passed=verification.holds,
-            metadata={
-                "datasource_governance/entries": verification.entries,
-                "datasource_governance/rows": verification.rows,
-                "datasource_governance/breaks": dg.MetadataValue.json(
-                    [one.document() for one in verification.breaks]
-                ),
-            },
-        )
+        return evidence_result(verification)
 
     return evidence

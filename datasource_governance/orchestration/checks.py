@@ -19,6 +19,7 @@ from datasource_governance.orchestration.check_names import (
     SCHEMA_CLASSIFICATION,
     check_names,
 )
+from datasource_governance.persistence.verification import Verification
 
 
 def check_specs(declaration: Datasource, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
@@ -79,8 +80,9 @@ def _rule_result(rule: dict[str, Json], name: str, key: dg.AssetKey) -> dg.Asset
     }
     if rule["reason"] is not None:
         found[metadata.REASON] = str(rule["reason"])
-    if rule["affected"] is not None:
-        found[metadata.AFFECTED_ROWS] = int(str(rule["affected"]))
+    affected = rule["affected"]
+    if isinstance(affected, int):
+        found[metadata.AFFECTED_ROWS] = affected
         found[metadata.ROW_NUMBERS] = _row_numbers(rule)
     return dg.AssetCheckResult(
         asset_key=key,
@@ -150,6 +152,20 @@ def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
         metadata={
             metadata.CLASSIFICATION: classification,
             metadata.SCHEMA_DIFF: metadata.change_table(diff),
+        },
+    )
+
+
+def evidence_result(verification: Verification) -> dg.AssetCheckResult:
+    """Return the result of verifying the tenant's evidence; every break is listed."""
+    broken = len(verification.breaks)
+    return dg.AssetCheckResult(
+        passed=verification.holds,
+        description=f"broken in {broken} place(s)" if broken else "The evidence holds.",
+        metadata={
+            metadata.ENTRIES: verification.entries,
+            metadata.ROWS: verification.rows,
+            metadata.BREAKS: metadata.break_table(verification.breaks),
         },
     )
 

@@ -11,7 +11,7 @@ from datasource_governance.orchestration.assets import current_key, stage_key
 
 if TYPE_CHECKING:
     # The type of what `define_asset_job` returns; Dagster exports no name for it.
-    from dagster._core.definitions.unresolved_asset_job_definition import (
+    from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251
         UnresolvedAssetJobDefinition,
     )
 

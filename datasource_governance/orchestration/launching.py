@@ -60,7 +60,7 @@ def wait_for_run(url: str, run_id: str) -> str:
     )
 
 
-def _client(url: str, client: type) -> "DagsterGraphQLClient":  # type: ignore[name-defined]
+def _client(url: str, client: type) -> "DagsterGraphQLClient":  # type: ignore[name-defined]  # noqa: F821 - the class is imported where it is used
     from dagster_graphql import DagsterGraphQLClientError
 
     parts = urlsplit(url)

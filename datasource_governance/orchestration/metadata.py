@@ -13,6 +13,7 @@ import dagster as dg
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.evidence import Break
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.stage import Stage
@@ -25,9 +26,11 @@ AFFECTED_ROWS = f"{NAMESPACE}/affected_rows"
 APPROVED_BY = f"{NAMESPACE}/approved_by"
 BASE = f"{NAMESPACE}/base"
 BOUND_TO = f"{NAMESPACE}/bound_to"
+BREAKS = f"{NAMESPACE}/breaks"
 CLASSIFICATION = f"{NAMESPACE}/classification"
 CREATOR = f"{NAMESPACE}/creator"
 DELIVERY = f"{NAMESPACE}/delivery"
+ENTRIES = f"{NAMESPACE}/entries"
 FAILED_RULES = f"{NAMESPACE}/failed_rules"
 FIELDS = f"{NAMESPACE}/fields"
 NEXT_STEP = f"{NAMESPACE}/next_step"
@@ -39,6 +42,7 @@ PROVENANCE = f"{NAMESPACE}/provenance"
 REASON = f"{NAMESPACE}/reason"
 REVISION = f"{NAMESPACE}/revision"
 ROW_NUMBERS = f"{NAMESPACE}/row_numbers"
+ROWS = f"{NAMESPACE}/rows"
 RULE_ID = f"{NAMESPACE}/rule_id"
 RULES = f"{NAMESPACE}/rules"
 SCHEMA_DIFF = f"{NAMESPACE}/schema_diff"
@@ -171,6 +175,20 @@ def change_table(diff: Json) -> dg.TableMetadataValue:
         for change in changes
     ]
     return _table(records, "field", "change", "class")
+
+
+def break_table(breaks: Sequence[Break]) -> dg.TableMetadataValue:
+    """Return every break of the evidence, named by table and key."""
+    records = [
+        {
+            "break": str(one.kind),
+            "table": one.table,
+            "key": "/".join(one.key),
+            "what": one.message,
+        }
+        for one in breaks
+    ]
+    return _table(records, "break", "table", "key", "what")
 
 
 def names(values: Json) -> str:

@@ -22,7 +22,7 @@ from datasource_governance.orchestration.jobs import (
 from datasource_governance.services.promotion import promotable_stages
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.unresolved_asset_job_definition import (
+    from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251 - as in jobs.py
         UnresolvedAssetJobDefinition,
     )
 
@@ -78,7 +78,7 @@ def _request(instance: dg.DagsterInstance, datasource: str, stage_id: str) -> dg
     ended = max((record.end_time or 0.0 for record in records), default=0.0)
     pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** max(0, attempt - 1))
     # Dagster's own clock on both sides: it only spaces the attempts out and decides nothing.
-    if attempt and datetime.now(UTC).timestamp() - ended < pause:
+    if attempt and datetime.now(UTC).timestamp() - ended < pause:  # noqa: TID251
         return None
     return dg.RunRequest(
         run_key=f"promote:{stage_id}:{attempt}",

@@ -207,7 +207,7 @@ def _command_line(pid: int) -> str:
             return os.fsdecode((_PROCESSES / str(pid) / "cmdline").read_bytes())
         except (FileNotFoundError, ProcessLookupError):
             return ""
-    shown = subprocess.run(
+    shown = subprocess.run(  # noqa: S603  a number is all that varies
         ["/bin/ps", "-ww", "-p", str(pid), "-o", "command="],
         capture_output=True,
         text=True,

@@ -65,7 +65,7 @@ def governance_engine(url: str) -> Engine:
     return engine
 
 
-def _refuse_powerful_role(driver_connection: Any, _record: object) -> None:
+def _refuse_powerful_role(driver_connection: Any, _record: object) -> None:  # noqa: ANN401 - a psycopg connection, whose type SQLAlchemy does not promise
     """Refuse to work as a superuser, as one who bypasses row-level security, or as an owner."""
     with driver_connection.cursor() as cursor:
         cursor.execute(

@@ -118,7 +118,7 @@ def _from_numpy(value: object) -> object:
 
 
 def _plain_float(value: float, _depth: int) -> float | None:
-    return None if value != value else value
+    return None if value != value else value  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _plain_decimal(value: Decimal, _depth: int) -> Decimal | None:

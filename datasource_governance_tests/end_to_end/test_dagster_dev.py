@@ -1,4 +1,4 @@
-"""`dagster dev -w workspace.yaml` works against a server that runs, with the files of the repository."""
+"""`dagster dev -w workspace.yaml` works against a server that runs, with the repository's files."""
 
 import json
 import os
@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 150
-QUERY = "{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError { __typename } } } } }"
+QUERY = """{ workspaceOrError { ... on Workspace {
+    locationEntries { locationOrLoadError { __typename } } } } }"""
 
 
 def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
@@ -44,13 +45,12 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
             stdout=log,
             stderr=log,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         ) as process,
     ):
         try:
             loaded = location_type(port, process)
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
             try:
                 process.wait(60)
             finally:
@@ -68,7 +68,7 @@ def location_type(port, process):
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 - loopback
                 entries = json.load(response)["data"]["workspaceOrError"]["locationEntries"]
         except (urllib.error.URLError, OSError):
             entries = []

@@ -16,7 +16,7 @@ from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.frames import from_data
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names
 
-NOON = dt.datetime(2024, 1, 1, 12)
+NOON = dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - a local time
 TAGGED = pa.struct([("kind", pa.large_string()), ("value", pa.large_binary())])
 
 

@@ -1,0 +1,177 @@
+"""Take the pictures of the documentation from a running system.
+
+    python -m datasource_governance_tests.browser.screenshots docs/images
+
+Needs nothing but this package with its extras and a Chromium: a system is started on a state of its
+own, and the demo's story is told until one stage is promoted, one waits and one is blocked.
+"""
+
+import csv
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from datasource_governance.cli.approval import decide
+from datasource_governance.cli.founding import admit, found
+from datasource_governance.cli.stage import stage_file
+from datasource_governance.cli.story import DATASOURCE, EXAMPLE_JOB
+from datasource_governance.cli.supervisor import System, SystemOptions
+from datasource_governance.composition import Application
+from datasource_governance.demo.deliveries import register_file, write_deliveries
+from datasource_governance.domain.actor import Role
+from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.stage import Stage
+from datasource_governance.orchestration.launching import launch, wait_for_run
+from datasource_governance.orchestration.runs import StageRun, newest_run_about
+from datasource_governance_tests.browser.pages import Pages, browser
+from datasource_governance_tests.postgres import reachable_directory
+
+LOCATION = "datasource_governance.definitions"
+REASON = "zq-reason: the counts are as expected"
+_VARIABLES = ("KEYS", "DATASOURCES", "TENANT", "DATABASE_URL", "ACTOR")
+# A shorter cell could be a word of the UI, or part of a hash.
+_SHORTEST_CELL = 9
+
+
+@dataclass(frozen=True)
+class Told:
+    """How far the story went, and the system that it was told on."""
+
+    url: str
+    promoted: Stage
+    waiting: Stage
+    blocked: Stage
+    promotion: StageRun
+
+
+@contextmanager
+def told_story() -> Iterator[Told]:
+    """Run a system until a stage is promoted, a second waits and a third is blocked."""
+    state = reachable_directory()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GOVERNANCE_STATE", str(state))
+        for name in _VARIABLES:
+            environment.delenv(f"GOVERNANCE_{name}", raising=False)
+        with System(SystemOptions(state=state, port=0)) as system:
+            application = found(system.connections.governance_url, system.url)
+            yield _tell(application)
+            application.close()
+    shutil.rmtree(state)
+
+
+def _tell(application: Application) -> Told:
+    deliveries = write_deliveries(application.settings.state / "register")
+    casey = admit(application, "casey", Role.STEWARD)
+
+    def stage(file: Path) -> Stage:
+        return stage_file(application, casey, DATASOURCE, file, in_process=False)
+
+    promoted = stage(deliveries.first)
+    for name in ("alice", "bob"):
+        approver = admit(application, name, Role.APPROVER)
+        decide(application, approver, Verdict.APPROVE, promoted.id, REASON)
+    promotion = _await_promotion(application.settings.dagster_url, promoted)
+    _run_example(application.settings.dagster_url)
+    return Told(
+        url=application.settings.dagster_url,
+        promoted=promoted,
+        promotion=promotion,
+        waiting=stage(deliveries.corrected),
+        blocked=stage(deliveries.faulty),
+    )
+
+
+def _await_promotion(url: str, stage: Stage) -> StageRun:
+    while (run := newest_run_about(url, stage.id)) is None:
+        pass  # the test's own time limit ends this; asking takes a moment by itself
+    assert wait_for_run(url, run.id) == "SUCCESS"
+    return run
+
+
+def _run_example(url: str) -> None:
+    assert wait_for_run(url, launch(url, EXAMPLE_JOB, {})) == "SUCCESS"
+
+
+def unwanted() -> set[str]:
+    """Return what no page may hold: the reason of the decisions and the cells of the register."""
+    with register_file().open(encoding="utf-8", newline="") as file:
+        cells = {cell for record in csv.DictReader(file) for cell in _cells(record)}
+    return {REASON, *cells}
+
+
+def _cells(record: dict[str, str]) -> list[str]:
+    cells = (record[name] for name in ("name", "lat", "lon", "city"))
+    return [cell for cell in cells if len(cell) >= _SHORTEST_CELL]
+
+
+def take_lineage(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/locations/{LOCATION}/asset-groups/{DATASOURCE}/lineage",
+        shows=["stage", "current", "airport_countries", "7 / 15 Passed", "1 / 1 Passed"],
+        at=directory / "lineage.png",
+    )
+
+
+def take_blocked_checks(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/assets/{DATASOURCE}/stage?view=checks&checkDetail=icao_unique",
+        shows=[
+            "This is a blocking asset check.",
+            "The rule does not hold",
+            "datasource_governance/affected_rows",
+            "Plots",
+        ],
+        at=directory / "blocked_checks.png",
+    )
+
+
+def take_launchpad(pages: Pages, told: Told, directory: Path) -> None:
+    config = f"ops:\n  airports__stage:\n    config:\n      delivery: {told.waiting.delivery}\n"
+    pages.picture(
+        f"/locations/{LOCATION}/jobs/stage_{DATASOURCE}/playground/setup?config={quote(config)}",
+        shows=["stage_airports", "airports__stage", "Launch Run"],
+        at=directory / "launchpad.png",
+    )
+
+
+def take_promotion_run(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/runs/{told.promotion.id}",
+        shows=["Success", "Launched by approval_quorum", "evidence on airports / current"],
+        at=directory / "promotion_run.png",
+    )
+
+
+def take_current(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/assets/{DATASOURCE}/current",
+        shows=["Row count", "28,", "approved_by", "alice, bob", told.promoted.id],
+        at=directory / "current.png",
+        scroll_to="datasource_governance/provenance",
+    )
+
+
+PICTURES = (
+    take_lineage,
+    take_blocked_checks,
+    take_launchpad,
+    take_promotion_run,
+    take_current,
+)
+
+
+def main(directory: Path) -> None:
+    """Take every picture into a directory."""
+    with told_story() as told, browser(told.url, unwanted()) as pages:
+        for take in PICTURES:
+            take(pages, told, directory)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
