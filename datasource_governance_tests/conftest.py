@@ -35,7 +35,7 @@ def pytest_addoption(parser):
 
 
 @pytest.fixture
-def world(governance_database, tmp_path):
+def world(governance_database, tmp_path):  # noqa: F811 - pytest hands fixtures over by name
     """A database of its own with actors in it; connections are given back."""
     made = new_world(governance_database, tmp_path)
     yield made

@@ -23,14 +23,20 @@ class TypedPayload:
     table: "pa.Table"
 
     def encoded(self) -> bytes:
-        """Return the Arrow IPC stream, compressed with zstd; marks of fields are kept in it."""
+        """Return the Arrow IPC stream, compressed with zstd; marks of fields are kept in it.
+
+        Raises:
+            InvalidArgumentError: code `payload_too_large`, as `require_inline`.
+        """
         import pyarrow as pa
 
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_stream(sink, self.table.schema, options=options) as writer:
             writer.write_table(self.table)
-        return bytes(sink.getvalue())
+        encoded = bytes(sink.getvalue())
+        require_inline(row_count=self.table.num_rows, byte_count=len(encoded))
+        return encoded
 
 
 def decode_payload(data: bytes) -> "pa.Table":
