@@ -20,6 +20,7 @@ from datasource_governance.cli import (
 )
 from datasource_governance.cli.approval import approve, promote, reject
 from datasource_governance.cli.output import run
+from datasource_governance.cli.session import opened
 from datasource_governance.cli.validate import validate
 
 app = typer.Typer(
@@ -46,4 +47,6 @@ app.command()(demo.demo)
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(lambda: app(standalone_mode=False)))
+    with opened:
+        code = run(lambda: app(standalone_mode=False))
+    sys.exit(code)

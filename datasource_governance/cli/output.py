@@ -6,16 +6,19 @@ Source: SPEC section 16 (exit codes, `--json`), section 5 (refusals as JSON), se
 import sys
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer.exceptions import TyperException
 
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.errors import (
     EXIT_REFUSED,
     EXIT_UNREADABLE,
     GovernanceError,
+    InvalidArgumentError,
     Problem,
     ProblemsError,
 )
@@ -49,6 +52,8 @@ def run(command: Callable[[], object]) -> int:
         result = command()
     except GovernanceError as error:
         return refuse(error)
+    except TyperException as error:
+        return _unreadable_arguments(error)
     except typer.Abort:
         return EXIT_REFUSED
     except typer.Exit as stop:
@@ -56,6 +61,14 @@ def run(command: Callable[[], object]) -> int:
     except Exception as error:  # noqa: BLE001 - the one boundary of the command line
         return _unforeseen(error)
     return result if isinstance(result, int) else 0
+
+
+def _unreadable_arguments(error: TyperException) -> int:
+    """Say what is wrong with the command line; without any arguments its help was shown."""
+    message = error.format_message()
+    if not message:
+        return EXIT_REFUSED
+    return refuse(InvalidArgumentError(f"{message} See: {Path(sys.argv[0]).name} --help"))
 
 
 def refuse(error: GovernanceError) -> int:

@@ -3,14 +3,21 @@
 Source: SPEC sections 16 and 17.
 """
 
+from contextlib import ExitStack
+
 from datasource_governance.composition import Application, read_settings
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.signing import Signer
 
+opened = ExitStack()
+"""What the command that runs has opened; closed when it ends."""
+
 
 def application() -> Application:
     """Return the application of this process's environment; nothing is connected yet."""
-    return Application(read_settings())
+    made = Application(read_settings())
+    opened.callback(made.close)
+    return made
 
 
 def signer(app: Application, actor: str | None) -> Signer:

@@ -198,21 +198,23 @@ class Variants(Generic[T_co]):
             place.report("missing_key", f"key {self.by!r} is required", self.by)
             return ""
         variant, here = value[self.by], place.at(self.by)
-        return here.read(_Variant(tuple(self.records), self.unknown), variant) or ""
+        return here.read(Tag(tuple(self.records), self.unknown), variant) or ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Variant:
-    """The text that tells variants apart."""
+class Tag:
+    """The text that tells variants apart; any other is reported with the problem kind `unknown`."""
 
     names: tuple[str, ...]
     unknown: str
 
     @property
     def expected(self) -> str:
+        """The texts, in words."""
         return f"one of {', '.join(self.names)}"
 
     def read(self, value: Json, place: Place) -> str | None:
+        """Return the text."""
         if not isinstance(value, str):
             return place.refuse(self, value)
         if value in self.names:

@@ -6,12 +6,11 @@ ids; no frame passes through Dagster's I/O.
 Source: SPEC section 15.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from datasource_governance.composition import Application
 from datasource_governance.domain.datasource import Datasource
@@ -33,21 +32,18 @@ IO_MANAGER = "governed_io_manager"
 _NO_RETRY = {"dagster/max_retries": "0"}
 
 
-class StageConfig(dg.Config):
-    """Which delivery to stage."""
-
-    delivery: str = Field(description="Name of a file inside the delivery folder; never a path.")
-    attestation: str = Field(
-        default="",
+# Plain strings: the fields of a `dg.Config` take `{"env": NAME}`, which would read a secret of the
+# worker into a run that everybody sees.
+STAGE_CONFIG = {
+    "delivery": dg.Field(str, description="Name of a file in the delivery folder; never a path."),
+    "attestation": dg.Field(
+        str,
+        default_value="",
         description="Id of the stored attestation that proves who creates the stage. Without one "
         "nobody can decide about the stage where duties are separated.",
-    )
-
-
-class PromotionConfig(dg.Config):
-    """Which stage to promote."""
-
-    stage_id: str = Field(description="Id of an approved stage.")
+    ),
+}
+PROMOTION_CONFIG = {"stage_id": dg.Field(str, description="Id of an approved stage.")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +95,20 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
         ],
         check_specs=check_specs(declaration, key),
         can_subset=True,
+        config_schema=STAGE_CONFIG,
         required_resource_keys={GOVERNANCE},
         op_tags=_NO_RETRY,
     )
-    def stage(
-        context: dg.AssetExecutionContext, config: StageConfig
-    ) -> Iterator[dg.MaterializeResult[Any]]:
+    def stage(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         application: Application = context.resources.governance
+        config: Mapping[str, str] = context.op_execution_context.op_config
         with business_refusals():
-            payload, sha256 = application.read_delivery(declaration, config.delivery)
+            payload, sha256 = application.read_delivery(declaration, config["delivery"])
             request = StageRequest(
                 datasource=declaration.id,
-                delivery=config.delivery,
+                delivery=config["delivery"],
                 file_sha256=sha256,
-                attestation_id=config.attestation or None,
+                attestation_id=config["attestation"] or None,
             )
             staged = create_stage(application.work(), application.evaluator(), payload, request)
         found = staged.stage
@@ -140,15 +136,15 @@ def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
         kinds=set(declaration.kinds),
         tags=dict(declaration.tags),
         io_manager_key=IO_MANAGER,
+        config_schema=PROMOTION_CONFIG,
         required_resource_keys={GOVERNANCE},
         op_tags=_NO_RETRY,
     )
-    def current(
-        context: dg.AssetExecutionContext, config: PromotionConfig
-    ) -> dg.MaterializeResult[Any]:
+    def current(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         application: Application = context.resources.governance
+        stage_id: str = context.op_execution_context.op_config["stage_id"]
         with business_refusals():
-            promotion = promote_stage(application.work(), PromotionRequest(stage=config.stage_id))
+            promotion = promote_stage(application.work(), PromotionRequest(stage=stage_id))
         materialization = promotion.materialization
         context.log.info("materialization %s is current", materialization.id)
         return dg.MaterializeResult(

@@ -100,8 +100,9 @@ def _finding(rule: dict[str, Json]) -> str:
         return "The rule could not be evaluated, which never counts as passed."
     if rule["status"] == Status.PASSED:
         return "The rule holds."
-    count = "" if rule["affected"] is None else f", in {rule['affected']} row(s)"
-    return f"The rule does not hold: `{rule['reason']}`{count}."
+    affected = rule["affected"]
+    rows = f" in {_count(affected, 'row')}" if isinstance(affected, int) else ""
+    return f"The rule does not hold: `{rule['reason']}`{rows}."
 
 
 def _row_numbers(rule: dict[str, Json]) -> str:
@@ -158,16 +159,18 @@ def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
 
 def evidence_result(verification: Verification) -> dg.AssetCheckResult:
     """Return the result of verifying the tenant's evidence; every break is listed."""
-    broken = len(verification.breaks)
+    counts = {metadata.ENTRIES: verification.entries, metadata.ROWS: verification.rows}
+    if verification.holds:
+        return dg.AssetCheckResult(passed=True, description="The evidence holds.", metadata=counts)
     return dg.AssetCheckResult(
-        passed=verification.holds,
-        description=f"broken in {broken} place(s)" if broken else "The evidence holds.",
-        metadata={
-            metadata.ENTRIES: verification.entries,
-            metadata.ROWS: verification.rows,
-            metadata.BREAKS: metadata.break_table(verification.breaks),
-        },
+        passed=False,
+        description=f"The evidence is broken in {_count(len(verification.breaks), 'place')}.",
+        metadata={**counts, metadata.BREAKS: metadata.break_table(verification.breaks)},
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _severity(*, warning: bool) -> dg.AssetCheckSeverity:

@@ -21,7 +21,7 @@ from datasource_governance.domain.stage import Stage
 Metadata = Mapping[str, str | int | dg.MetadataValue[Any] | dg.TableSchema]
 
 NAMESPACE = "datasource_governance"
-# At most 12 characters after the slash: the UI writes longer keys over their neighbours.
+# An asset's keys have at most 12 characters here: the UI writes longer ones over their neighbours.
 AFFECTED_ROWS = f"{NAMESPACE}/affected_rows"
 APPROVED_BY = f"{NAMESPACE}/approved_by"
 BASE = f"{NAMESPACE}/base"

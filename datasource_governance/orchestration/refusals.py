@@ -22,6 +22,7 @@ def business_refusals() -> Iterator[None]:
     except GovernanceError as error:
         refusal = error
     if refusal is not None:
+        # `from None`, because a context manager's caller is still handling the refusal.
         raise dg.Failure(
             description=str(refusal), metadata={CODE: refusal.code}, allow_retries=False
-        )
+        ) from None

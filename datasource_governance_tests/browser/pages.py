@@ -1,4 +1,4 @@
-"""A browser that opens a page, sees what must be on it and nothing that may not, and takes a picture.
+"""A browser opens a page, sees what must be on it and nothing that may not, takes its picture.
 
 It finds a Chromium or, where it may, installs the system's; without one it fails.
 """
@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
 
-SIZE = {"width": 1400, "height": 900}
+SIZE: ViewportSize = {"width": 1400, "height": 900}
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
     "--no-sandbox",
@@ -39,13 +39,13 @@ class Pages:
         """Open a page and take its picture, once it shows every text.
 
         Fails when a text does not appear within a minute, or when the page holds anything unwanted,
-        visible or not.
+        visible or not. `scroll_to` is a Playwright selector of what is to be in the picture.
         """
         self._page.goto(f"{self._url}{path}")
         for text in shows:
             expect(self._page.get_by_text(text).first).to_be_visible(timeout=_MILLISECONDS)
         if scroll_to is not None:
-            self._page.get_by_text(scroll_to).last.scroll_into_view_if_needed()
+            self._page.locator(scroll_to).last.scroll_into_view_if_needed()
         self._page.wait_for_timeout(1_000)  # what is drawn on a canvas has no text to wait for
         held = self._page.content() + self._page.inner_text("body")
         assert [value for value in self._unwanted if value in held] == []

@@ -124,10 +124,11 @@ def take_blocked_checks(pages: Pages, told: Told, directory: Path) -> None:
         shows=[
             "This is a blocking asset check.",
             "The rule does not hold",
-            "datasource_governance/affected_rows",
+            "1000, 1001, 2000, 2001, 3000, 3001",
             "Plots",
         ],
         at=directory / "blocked_checks.png",
+        scroll_to="canvas",
     )
 
 
@@ -153,7 +154,7 @@ def take_current(pages: Pages, told: Told, directory: Path) -> None:
         f"/assets/{DATASOURCE}/current",
         shows=["Row count", "28,", "approved_by", "alice, bob", told.promoted.id],
         at=directory / "current.png",
-        scroll_to="datasource_governance/provenance",
+        scroll_to="text=datasource_governance/provenance",
     )
 
 

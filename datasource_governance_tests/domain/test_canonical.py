@@ -140,7 +140,18 @@ def test_mappings_tuples_and_enumerations_are_taken_as_json():
         object(),
         {"secret"},
     ],
-    ids=repr,
+    ids=[
+        "nan",
+        "infinity",
+        "minus-infinity",
+        "surrogate",
+        "surrogate-key",
+        "number-key",
+        "null-key",
+        "bytes",
+        "object",
+        "set",
+    ],
 )
 def test_what_json_cannot_say_is_refused_without_the_value(value):
     with pytest.raises(ValueError, match=r"^the value has no canonical JSON form$") as caught:

@@ -151,7 +151,7 @@ def test_a_message_says_where_what_was_expected_and_what_was_there():
         rule("field", id="u", field="x", data_type="int", nullable=1.5),
     )
 
-    assert [str(problem) for problem in problems(document)] == [
+    assert [problem.line() for problem in problems(document)] == [
         "/rules/0/minimum: expected an integer of 0 or more, got -1",
         "/rules/1/minimum: expected a number, got '0'",
         "/rules/1/maximum: expected a number, got null",

@@ -1,0 +1,93 @@
+"""What a person sees in the Dagster UI after the demo's story, and that the daemon promoted."""
+
+import json
+import urllib.request
+
+import pytest
+
+from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.domain.stage import StageState
+from datasource_governance_tests.browser.pages import browser, chromium
+from datasource_governance_tests.browser.screenshots import (
+    PICTURES,
+    take_lineage,
+    told_story,
+    unwanted,
+)
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.postgres,
+    pytest.mark.timeout(900),
+    # Dagster's own GraphQL client calls its transport in a way that the transport deprecates.
+    pytest.mark.filterwarnings("ignore:Using variable_values:DeprecationWarning"),
+]
+PNG = b"\x89PNG\r\n\x1a\n"
+RUN = """query Run($id: ID!) { runOrError(runId: $id) { ... on Run {
+  status jobName tags { key value }
+  eventConnection { events { __typename ... on MessageEvent { message } } } } } }"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    """A running system on which the story was told; telling it takes a minute."""
+    with told_story() as story:
+        yield story
+
+
+@pytest.fixture(scope="module")
+def promotion_run(told):
+    body = canonical_bytes({"query": RUN, "variables": {"id": told.promotion.id}})
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{told.url}/graphql", body, headers)  # noqa: S310 - loopback
+    with urllib.request.urlopen(request) as answer:  # noqa: S310 - loopback
+        return json.load(answer)["data"]["runOrError"]
+
+
+def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
+    with browser(told.url, unwanted()) as pages:
+        for take in PICTURES:
+            take(pages, told, tmp_path)
+
+    pictures = {path.name: path.read_bytes()[:8] for path in tmp_path.iterdir()}
+    assert pictures == {
+        "lineage.png": PNG,
+        "blocked_checks.png": PNG,
+        "launchpad.png": PNG,
+        "promotion_run.png": PNG,
+        "current.png": PNG,
+    }
+    assert told.blocked.state is StageState.FAILED
+
+
+def test_a_page_that_shows_something_unwanted_is_noticed(told, tmp_path):
+    with (
+        browser(told.url, {"airport_countries"}) as pages,
+        pytest.raises(AssertionError, match="airport_countries"),
+    ):
+        take_lineage(pages, told, tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_promotion_shown_was_launched_by_the_daemons_sensor(told, promotion_run):
+    tags = {tag["key"]: tag["value"] for tag in promotion_run["tags"]}
+
+    assert (promotion_run["jobName"], promotion_run["status"]) == ("promote_airports", "SUCCESS")
+    assert tags["dagster/sensor_name"] == "approval_quorum"
+    assert tags["datasource_governance/stage"] == told.promoted.id
+    assert "dagster/tick" in tags
+
+
+def test_the_promotion_shown_ran_in_a_process_of_its_own(promotion_run):
+    messages = [event.get("message", "") for event in promotion_run["eventConnection"]["events"]]
+
+    assert any(message.startswith("Started process for run") for message in messages)
+
+
+def test_without_a_chromium_one_is_told_what_is_missing(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(RuntimeError, match="none of chromium"):
+        chromium()

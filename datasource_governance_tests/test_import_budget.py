@@ -1,0 +1,55 @@
+"""Loading is cheap and quiet: nothing heavy is imported, and nothing is connected."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+ENGINES = {"matplotlib", "pandas", "pandera", "polars", "pyarrow"}
+PROVIDERS = {"dbt", "great_expectations", "soda"}
+# Whatever tries to reach another process or machine while the module loads ends the script.
+SCRIPT = """
+import importlib, sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto"):
+        raise SystemExit(f"loading did {event}")
+
+sys.addaudithook(refuse)
+importlib.import_module(sys.argv[1])
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def loaded_by(module: str) -> set[str]:
+    """Return the top-level names of everything that importing a module loads."""
+    foreign = ("GOVERNANCE_", "DAGSTER_", "DATABASE_")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
+    ended = subprocess.run(
+        [sys.executable, "-c", SCRIPT, module],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["datasource_governance", "datasource_governance.errors"])
+def test_the_package_loads_nothing_but_itself(module):
+    heavy = ENGINES | PROVIDERS | {"alembic", "dagster", "psycopg", "rich", "sqlalchemy", "typer"}
+
+    assert loaded_by(module) & heavy == set()
+
+
+@pytest.mark.parametrize(
+    "module", ["datasource_governance.definitions", "datasource_governance.cli"]
+)
+def test_the_ways_in_load_no_engine_and_connect_to_nothing(module):
+    assert loaded_by(module) & (ENGINES | PROVIDERS) == set()
+
+
+def test_the_command_line_loads_no_dagster():
+    assert "dagster" not in loaded_by("datasource_governance.cli")

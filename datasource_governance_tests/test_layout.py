@@ -1,0 +1,137 @@
+"""The shape of the package: where things are, how long they get, and which test is whose."""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "datasource_governance"
+
+# Modules without a test file of their own name, by the one that holds them to their promise.
+HELD_BY = {
+    "test_import_budget.py": ["definitions.py"],
+    "test_docs.py": [
+        *("cli/actor.py", "cli/approval.py", "cli/datasource.py", "cli/evidence.py"),
+        *("cli/founding.py", "cli/key.py", "cli/output.py", "cli/policy.py", "cli/render.py"),
+        *("cli/session.py", "cli/stage.py", "cli/validate.py"),
+        *("composition.py", "declarations.py", "signing.py"),
+    ],
+    "test_cases_approval.py": [
+        *("domain/actor.py", "domain/approval.py", "domain/attestation.py", "domain/event.py"),
+        *("domain/evidence.py", "domain/materialization.py", "domain/policy_version.py"),
+        *("domain/stage.py", "domain/subjects.py", "domain/target.py", "ports.py"),
+        *("persistence/authority.py", "persistence/chains.py", "persistence/connection.py"),
+        *("persistence/mapping.py", "persistence/repositories.py", "persistence/rows.py"),
+        *("persistence/tables.py", "persistence/unit_of_work.py", "persistence/verification.py"),
+        *("services/approval.py", "services/attesting.py", "services/authority.py"),
+        *("services/declaring.py", "services/promotion.py", "services/reading.py"),
+        "services/staging.py",
+    ],
+    "test_cases_policies.py": ["domain/policy_keys.py", "domain/policy_values.py"],
+    "test_cases_validate.py": ["domain/schema.py", "domain/validation.py", "evaluation/checks.py"],
+    "test_public_api.py": ["errors.py"],
+    "cli/test_supervisor.py": ["cli/readiness.py", "cli/dev.py"],
+    "domain/test_datasource.py": ["domain/csv_options.py"],
+    "domain/test_quality_policy.py": ["domain/rules.py"],
+    "end_to_end/test_dagster_dev.py": ["cli/database.py", "persistence/preparation.py"],
+    "end_to_end/test_demo.py": [
+        *("cli/demo.py", "cli/story.py", "demo/assets.py"),
+        *("orchestration/launching.py", "orchestration/runs.py"),
+    ],
+    "evaluation/test_against_reference.py": ["evaluation/mixtures.py", "evaluation/number_line.py"],
+    "evaluation/test_fingerprint.py": ["evaluation/physical.py"],
+    "evaluation/test_no_values_leak.py": ["evaluation/boundary.py", "sources/refusal.py"],
+    "orchestration/test_assets.py": ["orchestration/refusals.py"],
+    "persistence/test_embedded.py": [
+        *("persistence/cluster.py", "persistence/installation.py"),
+        *("persistence/loopback.py", "persistence/processes.py"),
+    ],
+    "persistence/test_provisioning.py": [
+        *("persistence/administration.py", "persistence/connections.py"),
+    ],
+    "persistence/test_upgrade.py": [
+        *("persistence/migrations/env.py", "persistence/migrations/versions/0001_initial.py"),
+    ],
+    "sources/test_csv.py": ["sources/csv_records.py", "sources/csv_types.py"],
+    "sources/test_frames.py": ["sources/objects.py"],
+    "sources/test_parquet.py": ["sources/limits.py"],
+}
+# A folder of one or two modules hides them; these have a reason.
+SMALL_FOLDERS = {
+    "demo": "what only the demo has, so that nothing else imports it; its declarations are beside",
+    "persistence/migrations": "Alembic's layout",
+    "persistence/migrations/versions": "Alembic's layout",
+}
+
+
+def modules() -> list[Path]:
+    """Return every module that says something; an `__init__` may be empty."""
+    return [path for path in sorted(PACKAGE.rglob("*.py")) if path.stat().st_size]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def functions() -> Iterator[tuple[str, int]]:
+    """Yield the name and the number of lines of every function and method."""
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield f"{name_of(path)}:{node.name}", node.end_lineno - node.lineno + 1
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_module_has_at_most_400_lines(path):
+    assert lines_of(path) <= 400
+
+
+def test_half_of_the_modules_have_at_most_150_lines():
+    assert statistics.median(map(lines_of, modules())) <= 150
+
+
+def test_nine_of_ten_functions_have_at_most_35_lines():
+    *_, ninth = statistics.quantiles([length for _, length in functions()], n=10)
+
+    assert ninth <= 35
+
+
+def test_a_folder_has_three_modules_or_a_reason():
+    small = {
+        folder.relative_to(PACKAGE).as_posix()
+        for folder in {path.parent for path in PACKAGE.rglob("*.py")}
+        if len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) < 3
+    }
+
+    assert small == set(SMALL_FOLDERS)
+
+
+def test_every_module_has_a_test_of_its_name_or_one_that_is_named_here():
+    held = {module for held in HELD_BY.values() for module in held}
+
+    orphans = [
+        name_of(path)
+        for path in modules()
+        if path.name != "__init__.py"
+        and name_of(path) not in held
+        and not (TESTS / path.relative_to(PACKAGE)).with_name(f"test_{path.name}").is_file()
+    ]
+
+    assert orphans == []
+
+
+def test_what_is_named_here_exists():
+    missing_tests = [name for name in HELD_BY if not (TESTS / name).is_file()]
+    missing_modules = [
+        module for held in HELD_BY.values() for module in held if not (PACKAGE / module).is_file()
+    ]
+
+    assert missing_tests == []
+    assert missing_modules == []
