@@ -6,7 +6,8 @@ HTML comments before a block, invisible to readers, say what to do with it:
 - `run`, `run: exits 1`: it is run by a shell, which ends with that code;
 - `stands for: dev`, `stands for: sensor`: it needs a running system; what that does is done here;
 - `policy: KIND`: it is a policy of that kind;
-- `prints`: it is what the Python block before it prints.
+- `prints`: it is what the Python block before it prints;
+- `shows`: its lines are among those that the commands before it print.
 
 Every Python block runs. Where no Dagster runs, `stage create` does it in process.
 """
@@ -132,6 +133,7 @@ def test_commands_work_in_the_order_of_the_page(page, directory, governance_data
     monkeypatch.setenv("GOVERNANCE_DATABASE_URL", governance_database.application_url)
     write_files(page, directory)
     (directory / "variables").touch()
+    printed = ""
 
     for block in blocks(page):
         if "stands for" in block.marks:
@@ -140,6 +142,13 @@ def test_commands_work_in_the_order_of_the_page(page, directory, governance_data
             ended = run(block.text)
             expected = 1 if block.marks["run"] == "exits 1" else 0
             assert ended.returncode == expected, f"{page}:{block.line}\n{ended.stderr}"
+            printed = ended.stdout
+        if "shows" in block.marks:
+            assert lines(block.text) <= lines(printed), f"{page}:{block.line}\n{printed}"
+
+
+def lines(text: str) -> set[str]:
+    return {line.rstrip() for line in text.splitlines()}
 
 
 def run(commands: str) -> subprocess.CompletedProcess[str]:

@@ -58,6 +58,7 @@ def upgrade(
         raise InvalidArgumentError("--administrator and --public-key go together")
     from datasource_governance.persistence.preparation import prepare
 
+    key = read_public_key(public_key) if public_key is not None else None
     connections = settings.state / CONNECTIONS_FILE
     prepare(
         settings.administrative_url,
@@ -66,8 +67,8 @@ def upgrade(
         dagster=dagster_database,
     )
     founded = None
-    if administrator is not None and public_key is not None:
-        founded = found(read_settings(), administrator, public_key)
+    if administrator is not None and key is not None:
+        founded = found(read_settings(), administrator, key)
     if json:
         print_json({"connections": str(connections), "administrator_created": founded})
     else:
@@ -75,10 +76,10 @@ def upgrade(
     return 0
 
 
-def found(settings: Settings, administrator: str, public_key: Path) -> bool:
+def found(settings: Settings, administrator: str, public_key: bytes) -> bool:
     """Create the tenant's first administrator; tell whether it was now."""
     application = Application(settings)
     try:
-        return found_tenant(application.work(), administrator, read_public_key(public_key))
+        return found_tenant(application.work(), administrator, public_key)
     finally:
         application.close()

@@ -4,6 +4,7 @@ Source: SPEC sections 13 and 16.
 """
 
 import typer
+from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -24,7 +25,10 @@ def verify(json: JsonOption = False) -> int:
     """Verify every chain and every governed row. Exit 1: something is broken."""
     session = application()
     columns = (SpinnerColumn(), TextColumn("{task.completed:.0f} entries"), TimeElapsedColumn())
-    with Progress(*columns, console=console(), disable=json, transient=True) as progress:
+    watched = Console(stderr=True)
+    with Progress(
+        *columns, console=watched, disable=not watched.is_terminal, transient=True
+    ) as progress:
         task = progress.add_task("entries", total=None)
         verification = session.verify_evidence(lambda count: progress.update(task, completed=count))
     if json:

@@ -54,6 +54,8 @@ def run(command: Callable[[], object]) -> int:
         return refuse(error)
     except TyperException as error:
         return _unreadable_arguments(error)
+    except OSError as error:
+        return _unusable_path(error)
     except typer.Abort:
         return EXIT_REFUSED
     except typer.Exit as stop:
@@ -69,6 +71,13 @@ def _unreadable_arguments(error: TyperException) -> int:
     if not message:
         return EXIT_REFUSED
     return refuse(InvalidArgumentError(f"{message} See: {Path(sys.argv[0]).name} --help"))
+
+
+def _unusable_path(error: OSError) -> int:
+    """Name the file or directory that cannot be used; a path is no data."""
+    if not isinstance(error.filename, str | Path):
+        return _unforeseen(error)
+    return refuse(InvalidArgumentError(f"{error.filename} cannot be used: {error.strerror}"))
 
 
 def refuse(error: GovernanceError) -> int:

@@ -122,22 +122,23 @@ def declaration_of(session: Application, datasource: str) -> Datasource:
 
 
 def deliver(session: Application, declaration: Datasource, file: Path) -> tuple[str, Sha256]:
-    """Copy a file into the delivery folder under its SHA-256, atomically; return both names."""
-    try:
-        with file.open("rb") as source:
-            sha256 = Sha256(hashlib.file_digest(source, "sha256").hexdigest())
-    except OSError as error:
-        why = error.strerror
-    else:
-        name = sha256 + file.suffix.lower()
-        folder = session.delivery_folder(declaration)
+    """Copy a file into the delivery folder under its SHA-256, atomically; return both names.
+
+    The digest is of the copy, so that a file that changes meanwhile never gets another's name.
+    """
+    folder = session.delivery_folder(declaration)
+    partial = folder / f".{os.getpid()}.partial"
+    with file.open("rb") as source:
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / name).exists():
-            partial = folder / f".{name}.{os.getpid()}"
-            shutil.copyfile(file, partial)
-            partial.replace(folder / name)
-        return name, sha256
-    raise InvalidArgumentError(f"{file} cannot be read: {why}")
+        try:
+            with partial.open("w+b") as copy:
+                shutil.copyfileobj(source, copy)
+                copy.seek(0)
+                sha256 = Sha256(hashlib.file_digest(copy, "sha256").hexdigest())
+            partial.replace(folder / (sha256 + file.suffix.lower()))
+        finally:
+            partial.unlink(missing_ok=True)
+    return sha256 + file.suffix.lower(), sha256
 
 
 @app.command("list")

@@ -59,7 +59,7 @@ class Promote(StrEnum):
 class Datasource:
     """One declared datasource.
 
-    `folder` is where deliveries are put, relative to the declaration's own folder; None: nothing is
+    `folder` is where deliveries are put, relative to the state directory; None: nothing is
     delivered as files. A policy that is None is not declared. With `allow_supplied_policy` a stage
     may bring the quality policy it is validated by.
     """

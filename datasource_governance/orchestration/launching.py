@@ -6,9 +6,13 @@ Source: SPEC section 6 (`stage create` … launches the job and waits).
 import time
 from collections.abc import Mapping
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from datasource_governance.errors import GovernanceError, ServiceUnavailableError
+from datasource_governance.errors import (
+    GovernanceError,
+    InvalidArgumentError,
+    ServiceUnavailableError,
+)
 
 POLL_SECONDS = 0.5
 WAIT_SECONDS = 300.0
@@ -60,10 +64,28 @@ def wait_for_run(url: str, run_id: str) -> str:
     )
 
 
+def dagster_address(url: str) -> SplitResult:
+    """Return the parts of a webserver's address.
+
+    Raises:
+        InvalidArgumentError: when it is not of the form `http://host:port` or `https://…`.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidArgumentError(
+            "GOVERNANCE_DAGSTER_URL must be the address of a Dagster webserver, http://host:port"
+        )
+    return parts
+
+
 def _client(url: str, client: type) -> "DagsterGraphQLClient":  # type: ignore[name-defined]  # noqa: F821 - the class is imported where it is used
     from dagster_graphql import DagsterGraphQLClientError
 
-    parts = urlsplit(url)
+    parts = dagster_address(url)
     try:
         made = client(
             cast("str", parts.hostname),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.errors import ServiceUnavailableError
+from datasource_governance.orchestration.launching import dagster_address
 from datasource_governance.orchestration.sensors import STAGE_TAG
 
 _QUERY = """query Runs($tags: [ExecutionTag!]) {
@@ -30,8 +31,10 @@ def newest_run_about(url: str, stage_id: str) -> StageRun | None:
     """Return the newest run that is tagged with a stage; None if there is none.
 
     Raises:
+        InvalidArgumentError: when `url` is not the address of a webserver.
         ServiceUnavailableError: when the webserver does not answer.
     """
+    dagster_address(url)
     variables = {"tags": [{"key": STAGE_TAG, "value": stage_id}]}
     request = urllib.request.Request(  # noqa: S310 - our own webserver's address
         f"{url}/graphql",

@@ -36,6 +36,7 @@ STATEMENT_TIMEOUT = "60s"
 IDLE_TIMEOUT = "60s"
 _BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 _UNIQUE = "23505"
+_NO_TABLES = frozenset({"42P01", "3F000"})
 
 
 def governance_engine(url: str) -> Engine:
@@ -46,7 +47,7 @@ def governance_engine(url: str) -> Engine:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         parsed = None
     if parsed is None or parsed.drivername != "postgresql+psycopg":
         raise InvalidArgumentError(
@@ -200,7 +201,13 @@ def _value_free(error: SQLAlchemyError) -> GovernanceError:
             code="conflict",
             constraint=constraint,
         )
+    if state in _NO_TABLES:
+        return ServiceUnavailableError(
+            "the database lacks the governance tables; run `datasource-governance db upgrade`",
+            sqlstate=state,
+        )
+    broken = f", constraint {constraint}" if constraint else ""
     return ServiceUnavailableError(
-        f"Postgres refused (SQLSTATE {state}, constraint {constraint}); nothing was written",
+        f"Postgres refused (SQLSTATE {state}{broken}); nothing was written",
         sqlstate=state,
     )
