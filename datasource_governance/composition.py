@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STATE = ".governance"
 CONNECTIONS_FILE = "connections.env"
+CODE_LOCATION = "datasource_governance.definitions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,17 @@ from typing import Annotated
 import typer
 
 from datasource_governance.cli.output import console
-from datasource_governance.composition import read_settings
+from datasource_governance.composition import CODE_LOCATION, read_settings
 
 PortOption = Annotated[int, typer.Option(help="Port of the Dagster UI on 127.0.0.1; 0: any.")]
 
 
-def dev(port: PortOption = 3000) -> int:
+ModuleOption = Annotated[
+    str, typer.Option(help="Code location: a module importable from the current directory.")
+]
+
+
+def dev(port: PortOption = 3000, module: ModuleOption = CODE_LOCATION) -> int:
     """Run Postgres, the Dagster UI, its daemon and the code location; Ctrl-C stops all.
 
     With DATABASE_URL that server is used instead of an embedded one.
@@ -26,7 +31,10 @@ def dev(port: PortOption = 3000) -> int:
     out = console()
     out.print("starting Postgres, Dagster and the code location …")
     options = SystemOptions(
-        state=Path(settings.state), port=port, database_url=settings.administrative_url
+        state=Path(settings.state),
+        port=port,
+        database_url=settings.administrative_url,
+        module=module,
     )
     with System(options) as system:
         found(system.connections.governance_url, system.url).close()

@@ -52,32 +52,25 @@ def run(command: Callable[[], object]) -> int:
         result = command()
     except GovernanceError as error:
         return refuse(error)
-    except TyperException as error:
-        return _unreadable_arguments(error)
-    except OSError as error:
-        return _unusable_path(error)
-    except typer.Abort:
-        return EXIT_REFUSED
     except typer.Exit as stop:
         return stop.exit_code
+    except typer.Abort:
+        return EXIT_REFUSED
     except Exception as error:  # noqa: BLE001 - the one boundary of the command line
-        return _unforeseen(error)
+        return _foreign(error)
     return result if isinstance(result, int) else 0
 
 
-def _unreadable_arguments(error: TyperException) -> int:
-    """Say what is wrong with the command line; without any arguments its help was shown."""
-    message = error.format_message()
-    if not message:
-        return EXIT_REFUSED
-    return refuse(InvalidArgumentError(f"{message} See: {Path(sys.argv[0]).name} --help"))
-
-
-def _unusable_path(error: OSError) -> int:
-    """Name the file or directory that cannot be used; a path is no data."""
-    if not isinstance(error.filename, str | Path):
-        return _unforeseen(error)
-    return refuse(InvalidArgumentError(f"{error.filename} cannot be used: {error.strerror}"))
+def _foreign(error: Exception) -> int:
+    """Tell of an error that is not our own as far as it cannot quote data."""
+    if isinstance(error, TyperException):
+        message = error.format_message()
+        if not message:  # a noun without a verb: its help was shown
+            return EXIT_REFUSED
+        return refuse(InvalidArgumentError(f"{message} See: {Path(sys.argv[0]).name} --help"))
+    if isinstance(error, OSError) and isinstance(error.filename, str | Path):
+        return refuse(InvalidArgumentError(f"{error.filename} cannot be used: {error.strerror}"))
+    return _unforeseen(error)
 
 
 def refuse(error: GovernanceError) -> int:

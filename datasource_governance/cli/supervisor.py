@@ -20,7 +20,7 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from datasource_governance.cli.readiness import accepts_connections, is_healthy
-from datasource_governance.composition import CONNECTIONS_FILE
+from datasource_governance.composition import CODE_LOCATION, CONNECTIONS_FILE
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.connections import (
     DAGSTER_DATABASE,
@@ -58,7 +58,7 @@ class SystemOptions:
     database_url: str | None = None
     governance_database: str = GOVERNANCE_DATABASE
     dagster_database: str = DAGSTER_DATABASE
-    module: str = "datasource_governance.definitions"
+    module: str = CODE_LOCATION
     python: str = sys.executable
 
 

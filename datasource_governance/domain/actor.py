@@ -50,7 +50,7 @@ def canonical_principal(text: str) -> ActorId:
     principal = unicodedata.normalize("NFKC", text).casefold().strip()
     if not _PRINCIPAL.fullmatch(principal):
         raise InvalidArgumentError(
-            f"actor {text!r}: expected 1-128 of a-z 0-9 . _ @ | : + - beginning with a letter or digit"
+            f"actor {text!r}: expected 1-128 of a-z 0-9 . _ @ | : + -, first a letter or digit"
         )
     return ActorId(principal)
 

@@ -7,7 +7,8 @@ very instant of expiry a decision no longer counts.
 Source: SPEC section 7; acceptance decisions EXPIRY_EDGE and APPROVAL_BINDING.
 """
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -132,7 +133,7 @@ def tally(
     decisions: Iterable[Decision],
     *,
     creator: ActorId,
-    authorised: Set[ActorId],
+    authorised: AbstractSet[ActorId],
     now: datetime,
 ) -> Quorum:
     """Count the decisions that hold now; say of every other one why it does not.
@@ -167,7 +168,7 @@ def _why_not(
     decision: Decision,
     *,
     creator: ActorId,
-    authorised: Set[ActorId],
+    authorised: AbstractSet[ActorId],
     now: datetime,
 ) -> str | None:
     if decision.subject != subject:
@@ -194,7 +195,7 @@ class DecisionRequest:
     subject: Subject
 
 
-def decide(
+def decide(  # noqa: PLR0913 - the facts of a decision, all by name
     request: DecisionRequest,
     stage: Stage,
     *,

@@ -1,8 +1,8 @@
 """Signed statements of who does what to which subject.
 
-An attestation is canonical claims and an Ed25519 signature over them. An *actor key* attests for its
-owner alone, a *gateway key* for whoever the governed webserver authenticated. Attestations are kept
-and used once; nothing else can claim that somebody acted.
+An attestation is canonical claims and an Ed25519 signature over them. An *actor key* attests for
+its owner alone, a *gateway key* for whoever the governed webserver authenticated. Attestations are
+kept and used once; nothing else can claim that somebody acted.
 
 Source: SPEC section 7, last paragraph; RFC 8032 (Ed25519).
 """
@@ -125,26 +125,30 @@ def read_claims(data: bytes) -> Claims:
         GuardError: code `attestation_invalid` when they are not exactly of this format.
     """
     try:
-        document = load_canonical(data)
-        if not isinstance(document, dict) or set(document) != _KEYS:
-            raise ValueError
-        if document["format"] != FORMAT or canonical_bytes(document) != data:
-            raise ValueError
-        subject = document["subject"]
-        if not isinstance(subject, dict):
-            raise TypeError
-        return Claims(
-            tenant=str(document["tenant"]),
-            actor=ActorId(str(document["actor"])),
-            key=Sha256(str(document["key"])),
-            action=Action(str(document["action"])),
-            subject=subject,
-            issued_at=str(document["issued_at"]),
-            nonce=str(document["nonce"]),
-        )
-    except (ValueError, TypeError):
-        pass
-    raise GuardError("the attestation's claims cannot be read", code="attestation_invalid")
+        claims = _claims(data)
+    except ValueError:
+        claims = None
+    if claims is None:
+        raise GuardError("the attestation's claims cannot be read", code="attestation_invalid")
+    return claims
+
+
+def _claims(data: bytes) -> Claims | None:
+    document = load_canonical(data)
+    if not isinstance(document, dict) or set(document) != _KEYS or document["format"] != FORMAT:
+        return None
+    subject = document["subject"]
+    if not isinstance(subject, dict) or canonical_bytes(document) != data:
+        return None
+    return Claims(
+        tenant=str(document["tenant"]),
+        actor=ActorId(str(document["actor"])),
+        key=Sha256(str(document["key"])),
+        action=Action(str(document["action"])),
+        subject=subject,
+        issued_at=str(document["issued_at"]),
+        nonce=str(document["nonce"]),
+    )
 
 
 def verify(
@@ -173,7 +177,8 @@ def verify(
             f"key {key.id[:12]} does not belong to actor {claims.actor!r}",
             code="attestation_invalid",
         )
-    _verify_signature(attestation, key)
+    if not is_signed(attestation, key):
+        raise GuardError("the attestation's signature is wrong", code="attestation_invalid")
     if claims.tenant != tenant or claims.action is not action:
         raise GuardError(
             f"the attestation is for {claims.action} in tenant {claims.tenant!r}, not for {action}",
@@ -194,7 +199,8 @@ def verify(
     return claims.actor
 
 
-def _verify_signature(attestation: Attestation, key: ActorKey) -> None:
+def is_signed(attestation: Attestation, key: ActorKey) -> bool:
+    """Tell whether this key made the signature; a key that was revoked later still did."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -203,8 +209,5 @@ def _verify_signature(attestation: Attestation, key: ActorKey) -> None:
             attestation.signature, attestation.claims.signed_bytes()
         )
     except (InvalidSignature, ValueError):
-        valid = False
-    else:
-        valid = True
-    if not valid:
-        raise GuardError("the attestation's signature is wrong", code="attestation_invalid")
+        return False
+    return True

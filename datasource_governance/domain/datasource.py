@@ -157,7 +157,7 @@ _TAG_VALUE = Text(
     expected="a tag value: at most 63 letters, digits or _.-", pattern=r"[A-Za-z0-9_.-]{0,63}"
 )
 _FOLDER = Text(
-    expected="a folder below the declaration's, with slashes and without ..",
+    expected="a folder below the state directory, with slashes and without ..",
     pattern=r"(?!\.\.(/|$))[^/\\]+(/(?!\.\.(/|$))[^/\\]+)*/?",
 )
 

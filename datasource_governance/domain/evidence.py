@@ -1,9 +1,9 @@
 """Hash-chained evidence: link entries, commit to rows, find every break.
 
-Every transition appends one entry to a chain. An entry's hash covers the previous one, its place and
-its body; the body commits to the columns of every row that the transition wrote: once to those that
-never change (`immutable`), and each time to those that may (`mutable`). So verification finds an
-edited business row as well as an edited entry, and a row that nothing accounts for.
+Every transition appends one entry to a chain. An entry's hash covers the previous one, its place
+and its body; the body commits to the columns of every row that the transition wrote: once to those
+that never change (`immutable`), and each time to those that may (`mutable`). So verification finds
+an edited business row as well as an edited entry, and a row that nothing accounts for.
 
 Source: SPEC section 13.
 """
@@ -166,7 +166,7 @@ class Head:
     entry_hash: Sha256
 
 
-def link(  # noqa: PLR0913 - the columns of an entry, all by name
+def link(
     head: Head,
     *,
     kind: str,
@@ -211,6 +211,7 @@ class BreakKind(StrEnum):
     ALTERED_ROW = "altered_row"
     MISSING_ROW = "missing_row"
     ORPHAN_ROW = "orphan_row"
+    FORGED_ATTESTATION = "forged_attestation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ def promotes_by_itself(stage: Stage, target: Target) -> bool:
     )
 
 
-def materialize(
+def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
     materialization_id: str,
     stage: Stage,
     *,

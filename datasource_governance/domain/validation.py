@@ -52,8 +52,8 @@ class RuleOutcome:
     """What one rule found.
 
     `affected` is exact and uncapped; `rows` are the lowest 25 one-based positions, ascending. Both
-    are None for outcomes that are not about rows (`row_count`, `required_fields`, a missing field, a
-    wrong type, not evaluated); `fields` are the names concerned: the missing ones where fields are
+    are None where rows are not what it is about: `row_count`, `required_fields`, a missing field, a
+    wrong type, not evaluated. `fields` are the names concerned: the missing ones where fields are
     missing, else the rule's own.
     """
 

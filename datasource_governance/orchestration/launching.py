@@ -72,14 +72,13 @@ def dagster_address(url: str) -> SplitResult:
     """
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
     except ValueError:
-        usable = False
-    if not usable:
-        raise InvalidArgumentError(
-            "GOVERNANCE_DAGSTER_URL must be the address of a Dagster webserver, http://host:port"
-        )
-    return parts
+        pass
+    raise InvalidArgumentError(
+        "GOVERNANCE_DAGSTER_URL must be the address of a Dagster webserver, http://host:port"
+    )
 
 
 def _client(url: str, client: type) -> "DagsterGraphQLClient":  # type: ignore[name-defined]  # noqa: F821 - the class is imported where it is used

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from datasource_governance.composition import Application
+from datasource_governance.composition import Application, read_settings
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.orchestration.assets import (
     GOVERNANCE,
@@ -20,13 +20,15 @@ from datasource_governance.orchestration.sensors import approval_quorum_sensor
 
 
 def governed_definitions(
-    declarations: Sequence[Datasource], application: Application
+    declarations: Sequence[Datasource], application: Application | None = None
 ) -> dg.Definitions:
     """Return assets, checks, jobs, the quorum sensor and the IO manager of declared datasources.
 
     Merge them with your own: `dg.Definitions.merge(governed_definitions(...), ...)`. Nothing is
-    connected or read; each run and tick opens what it needs.
+    connected or read; each run and tick opens what it needs. Without an `application` the one of
+    this process's environment is used.
     """
+    application = application or Application(read_settings())
     assets = [datasource_assets(declaration) for declaration in declarations]
     names = [declaration.id for declaration in declarations]
     promotions = {name: promotion_job(name) for name in names}

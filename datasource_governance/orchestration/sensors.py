@@ -1,7 +1,8 @@
 """The approval-quorum sensor: it does the waiting, the promotion transaction does the deciding.
 
-It asks for state, not for news: every tick looks for open stages that need nobody any more. It keeps
-no cursor, so nobody can move one; a failed run is tried again under a new key, later each time.
+It asks for state, not for news: every tick looks for open stages that need nobody any more. It
+keeps no cursor, so nobody can move one; a failed run is tried again under a new key, later each
+time.
 
 Source: SPEC section 15; facts on sensors and run keys.
 """

@@ -1,7 +1,7 @@
 """Connections to Postgres: the one border that SQL crosses, and that values do not.
 
-Every statement goes through `Connection.execute`, which replaces the driver's errors: their text can
-quote rows. Isolation level and timeouts are set here and asserted.
+Every statement goes through `Connection.execute`, which replaces the driver's errors: their text
+can quote rows. Isolation level and timeouts are set here and asserted.
 
 Source: facts on roles, isolation and time; SPEC section 17.
 """
@@ -141,7 +141,7 @@ class Connection:
         if self._open is None:
             raise ServiceUnavailableError("the unit of work is not open: use `with work:`")
         try:
-            return self._open.execute(statement, parameters)  # type: ignore[return-value, arg-type]  # Core statements give cursor results
+            return self._open.execute(statement, parameters)
         except SQLAlchemyError as error:
             failure = _value_free(error)
         raise failure

@@ -8,7 +8,7 @@ Source: SPEC section 13.
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, Table, and_, func, insert, select, update
 
@@ -19,6 +19,8 @@ from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.tables import immutable_columns, mutable_columns
 
 PAYLOAD = "payload"
+Row = Mapping[str, Any]
+"""A row as queries give it; the types are those of `tables.py`."""
 
 
 class Rows:
@@ -57,15 +59,16 @@ class Rows:
             )
         )
 
-    def first(self, query: Select[Any]) -> Mapping[str, Any] | None:
+    def first(self, query: Select[Any]) -> Row | None:
         """Return the first row of a query, or None."""
-        return self.connection.execute(query).mappings().first()
+        found = self.connection.execute(query).mappings().first()
+        return cast("Row | None", found)
 
-    def all(self, query: Select[Any]) -> list[Mapping[str, Any]]:
+    def all(self, query: Select[Any]) -> list[Row]:
         """Return all rows of a query."""
-        return list(self.connection.execute(query).mappings())
+        return cast("list[Row]", self.connection.execute(query).mappings().all())
 
-    def one(self, query: Select[Any], what: str) -> Mapping[str, Any]:
+    def one(self, query: Select[Any], what: str) -> Row:
         """Return the only row of a query.
 
         Raises:

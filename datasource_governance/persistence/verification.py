@@ -3,34 +3,44 @@
 Source: SPEC section 13 (`evidence verify`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Engine
 
+from datasource_governance.domain.attestation import ActorKey, is_signed
+from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import (
     Break,
+    BreakKind,
     Entry,
     Head,
     find_chain_breaks,
     find_row_breaks,
     fold_rows,
 )
+from datasource_governance.errors import GuardError
+from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence, RowCommitments
 from datasource_governance.persistence.connection import Connection
-from datasource_governance.persistence.rows import Rows
+from datasource_governance.persistence.rows import Rows, row_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was verified and what is broken. Nothing broken does not prove that nothing is gone:
-    a chain cut off together with its head needs a checkpoint kept elsewhere.
+    """What was verified and what is broken.
+
+    Nothing broken does not prove that nothing is gone: a chain cut off together with its head is
+    found only by `heads` that were kept elsewhere.
     """
 
     chains: int
     entries: int
     rows: int
     breaks: tuple[Break, ...]
+    heads: tuple[Head, ...]
 
     @property
     def holds(self) -> bool:
@@ -46,6 +56,10 @@ class Verification:
             "entries": self.entries,
             "rows": self.rows,
             "breaks": [one.document() for one in self.breaks],
+            "heads": [
+                {"chain": head.chain, "sequence": head.sequence, "hash": head.entry_hash}
+                for head in self.heads
+            ],
         }
 
 
@@ -56,13 +70,15 @@ def verify_evidence(
     connection = Connection(engine, tenant, "REPEATABLE READ")
     connection.begin()
     try:
-        return _verify(PostgresEvidence(Rows(connection, tenant)), progress)
+        return _verify(Rows(connection, tenant), progress)
     finally:
         connection.close()
 
 
-def _verify(evidence: PostgresEvidence, progress: Callable[[int], None] | None) -> Verification:
-    heads = dict(evidence.heads())
+def _verify(rows: Rows, progress: Callable[[int], None] | None) -> Verification:
+    evidence = PostgresEvidence(rows)
+    stored = evidence.heads()
+    heads = dict(stored)
     committed: RowCommitments = {}
     breaks: list[Break] = []
     chains = count = 0
@@ -84,7 +100,38 @@ def _verify(evidence: PostgresEvidence, progress: Callable[[int], None] | None) 
         breaks += find_chain_breaks([], head)
     present = evidence.present_rows()
     breaks += find_row_breaks(committed, present)
-    return Verification(chains=chains, entries=count, rows=len(present), breaks=tuple(breaks))
+    breaks += _forged_attestations(rows)
+    return Verification(
+        chains=chains,
+        entries=count,
+        rows=len(present),
+        breaks=tuple(breaks),
+        heads=tuple(stored.values()),
+    )
+
+
+def _forged_attestations(rows: Rows) -> list[Break]:
+    """Return the attestations that no registered key of their actor signed."""
+    keys = {key.id: key for key in PostgresAuthority(rows).keys(None)}
+    return [
+        Break(
+            kind=BreakKind.FORGED_ATTESTATION,
+            table=tables.attestation.name,
+            key=row_key(tables.attestation, row),
+            message="no registered key of its actor signed it",
+        )
+        for row in rows.all(rows.of(tables.attestation))
+        if not _is_genuine(row, keys)
+    ]
+
+
+def _is_genuine(row: Mapping[str, Any], keys: Mapping[Sha256, ActorKey]) -> bool:
+    try:
+        attestation = mapping.attestation(row)
+    except GuardError:
+        return False
+    key = keys.get(attestation.claims.key)
+    return key is not None and is_signed(attestation, key)
 
 
 def _chain_breaks(chain: list[Entry], heads: dict[str, Head]) -> list[Break]:

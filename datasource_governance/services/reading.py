@@ -25,7 +25,12 @@ class Reading:
 
 
 def read_current(
-    work: UnitOfWork, datasource: str, actor: ActorId, *, maximum_rows: int = MAXIMUM_ROWS
+    work: UnitOfWork,
+    datasource: str,
+    actor: ActorId,
+    *,
+    maximum_rows: int = MAXIMUM_ROWS,
+    maximum_bytes: int = MAXIMUM_BYTES,
 ) -> Reading:
     """Return what is in force.
 
@@ -42,7 +47,7 @@ def read_current(
                 f"datasource {datasource!r} has no current materialization yet; promote a stage"
             )
         materialization = work.materializations.get(target.current)
-        _check_readable(materialization, maximum_rows)
+        _check_readable(materialization, maximum_rows, maximum_bytes)
         payload = work.materializations.payload(materialization.id)
     if hashlib.sha256(payload).hexdigest() != materialization.payload_sha256:
         raise GuardError(
@@ -53,16 +58,19 @@ def read_current(
     return Reading(materialization=materialization, payload=payload)
 
 
-def _check_readable(materialization: Materialization, maximum_rows: int) -> None:
+def _check_readable(
+    materialization: Materialization, maximum_rows: int, maximum_bytes: int
+) -> None:
     if materialization.disposition is not Disposition.RETAINED:
         raise GuardError(
             f"the payload of materialization {materialization.id} is "
             f"{materialization.disposition}; its schema and evidence remain",
             code="payload_purged",
         )
-    if materialization.row_count > maximum_rows:
+    if materialization.row_count > maximum_rows or materialization.byte_count > maximum_bytes:
         raise GuardError(
-            f"materialization {materialization.id} has {materialization.row_count} rows, the "
-            f"reader's limit is {maximum_rows}",
+            f"materialization {materialization.id} has {materialization.row_count} rows and "
+            f"{materialization.byte_count} bytes, the reader's limits are {maximum_rows} and "
+            f"{maximum_bytes}",
             code="payload_too_large",
         )
