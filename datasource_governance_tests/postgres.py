@@ -125,9 +125,8 @@ def template(cluster: str) -> Iterator[Template]:
     drop_provisioned(cluster, governance, dagster)
 
 
-@pytest.fixture
-def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
-    """A database of its own for one test, migrated and empty."""
+def cloned_governance(template: Template) -> Iterator[GovernanceDatabase]:
+    """Yield one database of its own, migrated and empty, and drop it afterwards."""
     owner, application = owner_role(template.governance), application_role(template.governance)
     for name in _clone(template, template.governance, owner, to=application):
         yield GovernanceDatabase(
@@ -137,6 +136,12 @@ def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
             application_role=application,
             owner_role=owner,
         )
+
+
+@pytest.fixture
+def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
+    """A database of its own for one test."""
+    yield from cloned_governance(template)
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
 """A small world to act in: a real database, actors with real keys, a declared datasource."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import psycopg
 import pyarrow as pa
+import pytest
 
 from datasource_governance.composition import Application, Settings
 from datasource_governance.domain.actor import Role
@@ -23,8 +26,10 @@ from datasource_governance.domain.subjects import (
     grant_subject,
     key_subject,
     promotion_subject,
+    revocation_subject,
+    withdrawal_subject,
 )
-from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.errors import GovernanceError, InvalidArgumentError
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance.services.approval import AttestedDecision, decide_stage
 from datasource_governance.services.authority import (
@@ -33,6 +38,8 @@ from datasource_governance.services.authority import (
     found_tenant,
     grant_role,
     register_key,
+    revoke_key,
+    withdraw_grant,
 )
 from datasource_governance.services.declaring import Applied, apply_datasource
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
@@ -92,10 +99,24 @@ class World:
         )
         return grant_role(self.application.work(), request).id
 
-    def declare(self, quality=ONE_ROW_AT_LEAST, approval=None, promote="manual") -> Applied:
+    def withdraw(self, grant_id: str) -> None:
+        attestation = self.signer("admin").attest(
+            Action.ACTOR_WITHDRAW, withdrawal_subject(grant_id)
+        )
+        withdraw_grant(self.application.work(), grant_id, attestation)
+
+    def revoke(self, key: Sha256) -> None:
+        attestation = self.signer("admin").attest(Action.KEY_REVOKE, revocation_subject(key))
+        revoke_key(self.application.work(), key, attestation)
+
+    def declare(
+        self, quality=ONE_ROW_AT_LEAST, approval=None, promote="manual", retention=None
+    ) -> Applied:
         governance = {"quality_policy": quality}
         if approval is not None:
             governance["approval_policy"] = approval
+        if retention is not None:
+            governance["retention_policy"] = retention
         declaration = parse_datasource(
             canonical_bytes(
                 {
@@ -184,6 +205,20 @@ class World:
                 connection.execute("SET session_replication_role = replica")
             connection.execute(statement)
 
+    def query(self, statement: str) -> list[tuple]:
+        """Return what a statement finds, whatever tenant it is of."""
+        with admin_connection(self.database.admin_url) as connection:
+            return connection.execute(statement).fetchall()
+
+    @contextmanager
+    def refuses(self, code: str) -> Iterator[None]:
+        """Hold that a block is refused with this code and leaves no row anywhere."""
+        before = self.count_rows()
+        with pytest.raises(GovernanceError) as caught:
+            yield
+        assert caught.value.code == code, caught.value
+        assert self.count_rows() == before
+
     def count_rows(self) -> dict[str, int]:
         """Return the number of rows of every governed table."""
         with admin_connection(self.database.admin_url) as connection:
@@ -204,10 +239,10 @@ def _count(connection: psycopg.Connection, table: str) -> int:
     return connection.execute(query).fetchone()[0]
 
 
-def settings(database: GovernanceDatabase, directory: Path) -> Settings:
+def settings(database: GovernanceDatabase, directory: Path, tenant: str = "default") -> Settings:
     return Settings(
         database_url=database.application_url,
-        tenant="default",
+        tenant=tenant,
         state=directory,
         keys=directory / "keys",
         datasources=directory / "datasources",
@@ -217,9 +252,9 @@ def settings(database: GovernanceDatabase, directory: Path) -> Settings:
     )
 
 
-def new_world(database: GovernanceDatabase, directory: Path) -> World:
+def new_world(database: GovernanceDatabase, directory: Path, tenant: str = "default") -> World:
     """Return a world with an administrator, a creator, an operator and three approvers."""
-    application = Application(settings(database, directory))
+    application = Application(settings(database, directory, tenant))
     create_key(application.settings.keys, "admin")
     signer = Signer(application.settings.keys, "admin", application.settings.tenant)
     found_tenant(application.work(), "admin", signer.public_key)

@@ -20,7 +20,8 @@ def business_refusals() -> Iterator[None]:
     try:
         yield
     except GovernanceError as error:
-        refusal = error
+        # The failure's context keeps the refusal; the frames that it came through held data.
+        refusal = error.with_traceback(None)
     if refusal is not None:
         # `from None`, because a context manager's caller is still handling the refusal.
         raise dg.Failure(

@@ -6,9 +6,14 @@ can quote rows. Isolation level and timeouts are set here and asserted.
 Source: facts on roles, isolation and time; SPEC section 17.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+import psycopg
+from psycopg.abc import Buffer
+from psycopg.types.datetime import TimestamptzLoader
 from sqlalchemy import (
     Connection as SqlConnection,
 )
@@ -23,6 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import IsolationLevel
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from typing_extensions import override
 
 from datasource_governance.errors import (
     GovernanceError,
@@ -30,13 +36,16 @@ from datasource_governance.errors import (
     InvalidArgumentError,
     ServiceUnavailableError,
 )
+from datasource_governance.persistence.tables import REVISION
 
 LOCK_TIMEOUT = "10s"
 STATEMENT_TIMEOUT = "60s"
 IDLE_TIMEOUT = "60s"
 _BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 _UNIQUE = "23505"
-_NO_TABLES = frozenset({"42P01", "3F000"})
+_LOGGING_NAME = "datasource_governance"
+_NO_TABLES = frozenset({"42P01", "3F000", "42501"})
+"""SQLSTATEs of a database that was never upgraded, or not for this role."""
 
 
 def governance_engine(url: str) -> Engine:
@@ -54,20 +63,32 @@ def governance_engine(url: str) -> Engine:
             "GOVERNANCE_DATABASE_URL must begin with postgresql+psycopg://; "
             "`datasource-governance db upgrade` writes it"
         )
+    # At DEBUG SQLAlchemy logs the rows that it fetches, whatever `hide_parameters` says.
+    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGING_NAME}").setLevel(logging.INFO)
     engine = create_engine(
         parsed,
         isolation_level="READ COMMITTED",
         hide_parameters=True,
+        logging_name=_LOGGING_NAME,
         pool_pre_ping=True,
         pool_size=5,
         connect_args={"connect_timeout": 10},
     )
-    event.listen(engine, "connect", _refuse_powerful_role)
+    event.listen(engine, "connect", _check_session)
     return engine
 
 
-def _refuse_powerful_role(driver_connection: Any, _record: object) -> None:  # noqa: ANN401 - a psycopg connection, whose type SQLAlchemy does not promise
-    """Refuse to work as a superuser, as one who bypasses row-level security, or as an owner."""
+def _check_session(driver_connection: Any, _record: object) -> None:  # noqa: ANN401 - a psycopg connection, whose type SQLAlchemy does not promise
+    """Prepare a session; refuse a role that could edit evidence and another revision's tables."""
+    driver_connection.adapters.register_loader("timestamptz", _AnyInstant)
+    refusal = _powerful_role(driver_connection) or _wrong_revision(driver_connection)
+    if refusal is not None:
+        driver_connection.close()  # the pool drops it, and would leave it open
+        raise refusal
+
+
+def _powerful_role(driver_connection: Any) -> GovernanceError | None:  # noqa: ANN401 - as above
+    """Return the refusal of a superuser, of one who bypasses row-level security, of an owner."""
     with driver_connection.cursor() as cursor:
         cursor.execute(
             "SELECT rolsuper OR rolbypassrls OR EXISTS ("
@@ -78,12 +99,47 @@ def _refuse_powerful_role(driver_connection: Any, _record: object) -> None:  # n
         )
         powerful = cursor.fetchone()[0]
     driver_connection.rollback()
-    if powerful:
-        raise ServiceUnavailableError(
-            "GOVERNANCE_DATABASE_URL connects as an owner or superuser, who could edit evidence; "
-            "use the application role that `datasource-governance db upgrade` writes",
-            code="powerful_role",
-        )
+    if not powerful:
+        return None
+    return ServiceUnavailableError(
+        "GOVERNANCE_DATABASE_URL connects as an owner or superuser, who could edit evidence; "
+        "use the application role that `datasource-governance db upgrade` writes",
+        code="powerful_role",
+    )
+
+
+def _wrong_revision(driver_connection: Any) -> GovernanceError | None:  # noqa: ANN401 - as above
+    revision = None
+    try:
+        with driver_connection.cursor() as cursor:
+            cursor.execute("SELECT version_num FROM governance.alembic_version")
+            (revision,) = cursor.fetchone() or (None,)
+    except psycopg.Error as error:
+        if error.sqlstate not in _NO_TABLES:
+            raise
+    driver_connection.rollback()
+    if revision == REVISION:
+        return None
+    return ServiceUnavailableError(
+        f"the database is at revision {revision or 'none'}, this version needs {REVISION}; "
+        "run `datasource-governance db upgrade`",
+        code="wrong_revision",
+        revision=revision,
+    )
+
+
+class _AnyInstant(TimestamptzLoader):
+    """Reads an instant beyond Python's years as the last one, so that verification can name it.
+
+    Only tampering brings in `infinity`; the driver would raise, and quote it.
+    """
+
+    @override
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return datetime.max.replace(tzinfo=UTC)
 
 
 class Connection:
@@ -200,11 +256,6 @@ def _value_free(error: SQLAlchemyError) -> GovernanceError:
             f"it is already there ({constraint}); nothing was written",
             code="conflict",
             constraint=constraint,
-        )
-    if state in _NO_TABLES:
-        return ServiceUnavailableError(
-            "the database lacks the governance tables; run `datasource-governance db upgrade`",
-            sqlstate=state,
         )
     broken = f", constraint {constraint}" if constraint else ""
     return ServiceUnavailableError(

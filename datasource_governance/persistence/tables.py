@@ -17,6 +17,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+REVISION = "0001"
+"""The revision of the schema that these tables are, and the only one that is worked with."""
+
 metadata = MetaData(schema="governance")
 _INSTANT = DateTime(timezone=True)
 

@@ -3,14 +3,12 @@
 Source: SPEC section 13 (`evidence verify`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Engine
 
-from datasource_governance.domain.attestation import ActorKey, is_signed
-from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.attestation import key_id, verify
 from datasource_governance.domain.evidence import (
     Break,
     BreakKind,
@@ -22,10 +20,9 @@ from datasource_governance.domain.evidence import (
 )
 from datasource_governance.errors import GuardError
 from datasource_governance.persistence import mapping, tables
-from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence, RowCommitments
 from datasource_governance.persistence.connection import Connection
-from datasource_governance.persistence.rows import Rows, row_key
+from datasource_governance.persistence.rows import Row, Rows, row_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +108,8 @@ def _verify(rows: Rows, progress: Callable[[int], None] | None) -> Verification:
 
 
 def _forged_attestations(rows: Rows) -> list[Break]:
-    """Return the attestations that no registered key of their actor signed."""
-    keys = {key.id: key for key in PostgresAuthority(rows).keys(None)}
+    """Return the attestations that no registered key may have signed as they stand."""
+    keys = {row["id"]: row for row in rows.all(rows.of(tables.actor_key))}
     return [
         Break(
             kind=BreakKind.FORGED_ATTESTATION,
@@ -121,17 +118,31 @@ def _forged_attestations(rows: Rows) -> list[Break]:
             message="no registered key of its actor signed it",
         )
         for row in rows.all(rows.of(tables.attestation))
-        if not _is_genuine(row, keys)
+        if not _is_genuine(row, keys.get(row["key_id"]))
     ]
 
 
-def _is_genuine(row: Mapping[str, Any], keys: Mapping[Sha256, ActorKey]) -> bool:
+def _is_genuine(row: Row, key_row: Row | None) -> bool:
+    """Whether a key that may speak for the actor signed, and the row says what was signed."""
     try:
         attestation = mapping.attestation(row)
-    except GuardError:
+        key = mapping.actor_key(key_row) if key_row and _is_named_after_itself(key_row) else None
+        verify(
+            attestation,
+            key,
+            tenant=row["tenant"],
+            action=attestation.claims.action,
+            subject=attestation.claims.subject,
+        )
+    except (GuardError, ValueError):
         return False
-    key = keys.get(attestation.claims.key)
-    return key is not None and is_signed(attestation, key)
+    signed = mapping.attestation_row(attestation)
+    return all(row[name] == value for name, value in signed.items())
+
+
+def _is_named_after_itself(key_row: Row) -> bool:
+    """Whether no other public key was put in the place of the one that was registered."""
+    return bool(key_id(key_row["public_key"]) == key_row["id"])
 
 
 def _chain_breaks(chain: list[Entry], heads: dict[str, Head]) -> list[Break]:

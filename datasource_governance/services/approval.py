@@ -4,6 +4,7 @@ Source: SPEC section 7.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import (
@@ -100,6 +101,11 @@ def approval_policy_of(work: UnitOfWork, stage: Stage) -> ApprovalPolicy | None:
 
 def quorum_of(work: UnitOfWork, stage: Stage) -> Quorum | None:
     """Return where the decisions about a stage stand now; None where none are required."""
+    return quorum_at(work, stage, work.now())
+
+
+def quorum_at(work: UnitOfWork, stage: Stage, now: datetime) -> Quorum | None:
+    """Return where they stand at `now`, the one instant of a promotion."""
     policy = approval_policy_of(work, stage)
     if policy is None or not stage.approval_required:
         return None
@@ -114,7 +120,7 @@ def quorum_of(work: UnitOfWork, stage: Stage) -> Quorum | None:
         work.decisions.about(stage.id),
         creator=stage.creator,
         authorised=authorised,
-        now=work.now(),
+        now=now,
     )
 
 

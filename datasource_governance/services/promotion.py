@@ -5,6 +5,7 @@ Source: SPEC section 8.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from datasource_governance.domain.actor import SYSTEM, ActorId, Role
 from datasource_governance.domain.approval import Quorum, subject_of
@@ -23,7 +24,7 @@ from datasource_governance.domain.subjects import promotion_subject
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
-from datasource_governance.services.approval import quorum_of
+from datasource_governance.services.approval import quorum_at, quorum_of
 from datasource_governance.services.attesting import attest, authorise
 
 
@@ -49,8 +50,9 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
         first = work.materializations.of_stage(stage.id)
         if first is not None:
             return Promotion(materialization=first, created=False)
-        actor = _actor(work, request, stage)
-        quorum = quorum_of(work, stage)
+        now = work.now()
+        actor = _actor(work, request, stage, now)
+        quorum = quorum_at(work, stage, now)
 
         check_promotable(stage, target, quorum=quorum, actor=actor)
         _check_content(work, stage)
@@ -63,7 +65,7 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
             quorum=quorum,
             segment=work.evidence.segment(datasource_chain(stage.datasource), stage.id),
             actor=actor,
-            now=work.now(),
+            now=now,
         )
 
         _save(work, stage, target, materialization, quorum)
@@ -71,7 +73,7 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
     return Promotion(materialization=materialization, created=True)
 
 
-def _actor(work: UnitOfWork, request: PromotionRequest, stage: Stage) -> ActorId:
+def _actor(work: UnitOfWork, request: PromotionRequest, stage: Stage, now: datetime) -> ActorId:
     if request.attestation is None:
         return SYSTEM
     actor = attest(
@@ -79,7 +81,7 @@ def _actor(work: UnitOfWork, request: PromotionRequest, stage: Stage) -> ActorId
         request.attestation,
         action=Action.STAGE_PROMOTE,
         subject=promotion_subject(subject_of(stage, work.tenant)),
-        now=work.now(),
+        now=now,
     )
     authorise(work, actor, Role.OPERATOR, stage.datasource)
     return actor

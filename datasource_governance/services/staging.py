@@ -94,7 +94,8 @@ def create_stage(
 ) -> Staged:
     """Validate a payload and store it as a stage; a failed one is stored too.
 
-    An attestation that created a stage already gives that stage again, so a retry converges.
+    An attestation that created a stage already gives that stage again, so a retry converges; for
+    another file or datasource it proves nothing.
 
     Raises:
         NotFoundError: for an unknown datasource or attestation.
@@ -119,9 +120,23 @@ def create_stage(
 
 
 def _earlier(work: UnitOfWork, request: StageRequest) -> Stage | None:
+    """Return the stage that this very request created before, if it did.
+
+    Raises:
+        GuardError: code `attestation_mismatch` when its attestation created another delivery's.
+    """
     if request.attestation_id is None:
         return None
-    return work.stages.attested_by(request.attestation_id)
+    stage = work.stages.attested_by(request.attestation_id)
+    if stage is not None and (stage.datasource, stage.delivery_sha256) != (
+        request.datasource,
+        request.file_sha256,
+    ):
+        raise GuardError(
+            "the attestation created a stage of another delivery; sign this one",
+            code="attestation_mismatch",
+        )
+    return stage
 
 
 def _facts(work: UnitOfWork, target: Target) -> _Facts:

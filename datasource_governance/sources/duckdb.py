@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import NoSuchTableError
 
-from datasource_governance.errors import InvalidArgumentError, Problem
+from datasource_governance.errors import Problem
 from datasource_governance.sources.limits import Limits, check, column_problems, size_problems
 from datasource_governance.sources.objects import integer_column
-from datasource_governance.sources.sql import RESULT, Selection, unsupported_values
+from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.selection import (
+    RESULT,
+    Selection,
+    unsupported_type,
+    unsupported_values,
+)
 from datasource_governance.sources.typed import Column, check_names, table_of
 
 if TYPE_CHECKING:
@@ -67,13 +73,12 @@ class DuckDb:
         """Return the rows of one statement.
 
         Raises:
-            InvalidArgumentError: the query is not one statement.
             UnreadableSourceError: as `read_sql`.
         """
         driver: Any = connection.connection.driver_connection
         for statement in selection:
             if len(driver.extract_statements(statement)) != 1:
-                raise InvalidArgumentError("a SQL source is one statement")
+                raise refused(RESULT, "unreadable", "a SQL source is one statement")
         # In a subquery DuckDB renames what is repeated: the names are those before it is ordered.
         check_names(driver.sql(selection.statement).columns, what=RESULT)
         relation = driver.sql(selection.ordered)
@@ -89,11 +94,7 @@ class DuckDb:
 
 def _unsupported(names: list[str], types: list[Any]) -> list[Problem]:
     return [
-        Problem(
-            kind="unsupported_type",
-            message=f"field {name!r} has the type {kind}, which is not read; cast it to text",
-            names=(name,),
-        )
+        unsupported_type(name, str(kind))
         for name, kind in zip(names, types, strict=True)
         if kind.id != _WIDE_INTEGER and not _is_read(kind)
     ]

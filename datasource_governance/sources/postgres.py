@@ -23,7 +23,12 @@ from datasource_governance.sources.postgres_columns import (
     numeric,
     readings_by_type,
 )
-from datasource_governance.sources.sql import RESULT, Selection, unsupported_values
+from datasource_governance.sources.selection import (
+    RESULT,
+    Selection,
+    unsupported_type,
+    unsupported_values,
+)
 from datasource_governance.sources.typed import Column, check_names, table_of
 
 if TYPE_CHECKING:
@@ -120,8 +125,7 @@ def _unsupported(connection: Connection, column: Described) -> Problem:
     spelling = connection.scalar(
         text("SELECT format_type(:type, NULL)"), {"type": column.type_code}
     )
-    message = f"field {column.name!r} has the type {spelling}, which is not read; cast it to text"
-    return Problem(kind="unsupported_type", message=message, names=(column.name,))
+    return unsupported_type(column.name, spelling)
 
 
 @dataclass(slots=True)

@@ -13,22 +13,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import ArgumentError, NoSuchTableError
 
 from datasource_governance.errors import (
     GovernanceError,
     InvalidArgumentError,
-    Problem,
     UnreadableSourceError,
 )
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
 from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.selection import Selection
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RESULT = "the result"
-"""What messages about the columns of a table or query call it."""
+# Not the preparer of a connection: for psycopg it doubles every %, which only a statement with
+# parameters undoes. DuckDB quotes as Postgres does.
+_postgres = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy's dialects are not typed
+_quoted = _postgres.identifier_preparer.quote_identifier
 _DRIVERS: Final = frozenset({("postgresql", "psycopg"), ("duckdb", "duckdb_engine")})
 
 
@@ -66,13 +69,6 @@ class SqlRows(NamedTuple):
 
     table: "pa.Table"
     rows_numbered: bool
-
-
-class Selection(NamedTuple):
-    """What is read: without an order, which shows the columns as they are, and in order."""
-
-    statement: str
-    ordered: str
 
 
 class _Database(Protocol):
@@ -151,7 +147,7 @@ def _read(engine: Engine, source: SqlSource, limits: Limits) -> SqlRows:
         if source.table is not None:
             # Asked in any case: it is what tells that there is no such table.
             order = order or database.primary_key(connection, source.table, source.schema)
-        table = database.read(connection, _selection(connection, source, order), limits)
+        table = database.read(connection, _selection(source, order), limits)
     return SqlRows(table, rows_numbered=bool(order))
 
 
@@ -166,27 +162,17 @@ def _database(dialect: str) -> _Database:
     return Postgres()
 
 
-def _selection(connection: Connection, source: SqlSource, order: tuple[str, ...]) -> Selection:
-    quote = connection.dialect.identifier_preparer.quote_identifier
+def _selection(source: SqlSource, order: tuple[str, ...]) -> Selection:
     if source.query is not None:
         statement = source.query.rstrip().rstrip(";")
         # On a line of its own, for a query that ends in a comment.
         selected = f"({statement}\n) AS selected"
     else:
         parts = filter(None, (source.schema, source.table))
-        selected = ".".join(quote(part) for part in parts)
+        selected = ".".join(map(_quoted, parts))
         statement = f"SELECT * FROM {selected}"  # noqa: S608 - quoted above
-    ordering = f" ORDER BY {', '.join(map(quote, order))}" if order else ""
+    ordering = f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
     return Selection(statement, f"SELECT * FROM {selected}{ordering}")  # noqa: S608 - the caller's own query
-
-
-def unsupported_values(name: str, count: int) -> Problem:
-    """Return the problem of a field with values that its type in the typed form cannot hold."""
-    message = (
-        f"field {name!r} has {count} value(s) that cannot be kept: an infinite date, a time of "
-        "24:00, a datetime after the year 294246, or an array in an array"
-    )
-    return Problem(kind="unsupported_value", message=message, names=(name,))
 
 
 def _failed(name: str, error: Exception) -> UnreadableSourceError:

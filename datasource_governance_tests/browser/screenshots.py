@@ -9,8 +9,9 @@ own, and the demo's story is told until one stage is promoted, one waits and one
 import csv
 import shutil
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -54,15 +55,17 @@ class Told:
 def told_story() -> Iterator[Told]:
     """Run a system until a stage is promoted, a second waits and a third is blocked."""
     state = reachable_directory()
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("GOVERNANCE_STATE", str(state))
-        for name in _VARIABLES:
-            environment.delenv(f"GOVERNANCE_{name}", raising=False)
-        with System(SystemOptions(state=state, port=0)) as system:
-            application = found(system.connections.governance_url, system.url)
-            yield _tell(application)
-            application.close()
-    shutil.rmtree(state)
+    try:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("GOVERNANCE_STATE", str(state))
+            for name in _VARIABLES:
+                environment.delenv(f"GOVERNANCE_{name}", raising=False)
+            with System(SystemOptions(state=state, port=0)) as system:
+                application = found(system.connections.governance_url, system.url)
+                with closing(application):
+                    yield _tell(application)
+    finally:
+        shutil.rmtree(state)
 
 
 def _tell(application: Application) -> Told:
@@ -89,7 +92,7 @@ def _tell(application: Application) -> Told:
 
 def _await_promotion(url: str, stage: Stage) -> StageRun:
     while (run := newest_run_about(url, stage.id)) is None:
-        pass  # the test's own time limit ends this; asking takes a moment by itself
+        time.sleep(0.5)  # the time limit of the test ends this
     assert wait_for_run(url, run.id) == "SUCCESS"
     return run
 
@@ -133,10 +136,14 @@ def take_blocked_checks(pages: Pages, told: Told, directory: Path) -> None:
 
 
 def take_launchpad(pages: Pages, told: Told, directory: Path) -> None:
-    config = f"ops:\n  airports__stage:\n    config:\n      delivery: {told.waiting.delivery}\n"
+    waiting = told.waiting
+    config = (
+        "ops:\n  airports__stage:\n    config:\n"
+        f"      delivery: {waiting.delivery}\n      attestation: {waiting.attestation_id}\n"
+    )
     pages.picture(
         f"/locations/{LOCATION}/jobs/stage_{DATASOURCE}/playground/setup?config={quote(config)}",
-        shows=["stage_airports", "airports__stage", "Launch Run"],
+        shows=["stage_airports", "airports__stage", "No errors", "Launch Run"],
         at=directory / "launchpad.png",
     )
 

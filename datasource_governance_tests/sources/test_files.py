@@ -2,12 +2,14 @@
 
 import os
 
+import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
 from datasource_governance.domain.csv_options import CsvOptions
+from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.limits import Limits
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
@@ -81,3 +83,63 @@ def test_a_file_is_bounded_by_its_bytes(tmp_path, suffix):
     assert kinds_and_names(lambda: read_file(path, limits=Limits(file_bytes=size - 1))) == [
         ("too_large", ())
     ]
+
+
+def put(address, content):
+    with fsspec.open(address, "wb") as file:
+        file.write(content)
+    return address
+
+
+@pytest.fixture
+def memory():
+    """The file system of fsspec that is in memory, empty."""
+    yield "memory://"
+    fsspec.filesystem("memory").store.clear()
+
+
+def test_an_address_is_read_like_the_file_that_is_there(tmp_path, memory):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(TABLE, path)
+
+    assert read_file(f"file://{path}").equals(read_file(path))
+    assert read_file(put(f"{memory}rows.parquet", path.read_bytes())).equals(read_file(path))
+
+
+def test_csv_options_and_limits_are_those_of_the_file_behind_an_address(memory):
+    address = put(f"{memory}folder/Rows.CSV", b"a;b\n1,5;2\n")
+    options = CsvOptions(delimiter=";", decimal=",")
+
+    assert read_file(address, options).to_pylist() == [{"a": 1.5, "b": 2}]
+    for limits in (Limits(file_bytes=9), Limits(columns=1)):
+        with pytest.raises(UnreadableSourceError) as refusal:
+            read_file(address, options, limits)
+        assert [problem.kind for problem in refusal.value.problems] == ["too_large"]
+
+
+def test_the_refusal_of_an_address_names_the_file_and_nothing_that_may_be_secret(memory):
+    addresses = [
+        f"{memory}{CANARY}/absent.csv",
+        f"{memory}{CANARY}/rows.xlsx",
+        f"nothing://user:{CANARY}@host/rows.csv",
+        f"nothing://user:{CANARY}@rows.csv",
+        f"http://127.0.0.1:1/{CANARY}/rows.csv?token={CANARY}#{CANARY}",
+    ]
+
+    kinds = [kinds_and_names(lambda: read_file(one)) for one in addresses]  # noqa: B023 - called at once
+
+    assert [kind for ((kind, _),) in kinds] == [
+        "not_found",
+        "unknown_format",
+        "unreadable",
+        "unreadable",
+        "unreadable",
+    ]
+
+
+def test_a_malformed_file_behind_an_address_is_refused_by_its_name(memory):
+    address = put(f"{memory}rows.csv", f"a\n{CANARY},1\n".encode())
+
+    with pytest.raises(UnreadableSourceError, match=r"^rows\.csv has 1 problem") as refusal:
+        read_file(address)
+    assert [(one.kind, one.names) for one in refusal.value.problems] == [("ragged_row", ("1",))]

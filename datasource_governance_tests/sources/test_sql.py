@@ -1,10 +1,10 @@
-"""Tables and queries of Postgres and DuckDB are read exactly, in a known order or said not to be."""
+"""Tables and queries of Postgres and DuckDB are read exactly, in a known order or in none."""
 
 import datetime as dt
 import math
 from decimal import Decimal
 
-import pyarrow as pa  # noqa: TID253 - tests load it anyway
+import pyarrow as pa
 import pytest
 from sqlalchemy import create_engine, make_url
 
@@ -161,7 +161,9 @@ def test_a_table_without_rows_keeps_its_types(database):
     ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_every_type_is_read_exactly_and_so_is_null(database, expression, kind, value):
-    column = database.query(f"SELECT {expression} AS x UNION ALL SELECT NULL ORDER BY 1").table[0]
+    database.run(f"CREATE TABLE t AS SELECT {expression} AS x", "INSERT INTO t VALUES (NULL)")
+
+    column = database.table().table.column("x")
 
     assert column.type == kind
     assert column.to_pylist() in ([value, None], [None, value])
@@ -200,18 +202,15 @@ def test_numbers_that_no_decimal_holds_are_kept_as_exact_text(postgres):
     assert [cell["value"].as_py() for cell in column] == [b"1E+100", b"inf"]
 
 
-@pytest.mark.parametrize(
-    ("expression", "kind", "microseconds"),
-    [
-        ("'4713-01-01 00:00:00 BC'::timestamp", pa.timestamp("us"), -210_865_420_800_000_000),
-        ("'294246-12-31 23:59:59'::timestamp", pa.timestamp("us"), 9_223_339_708_799_000_000),
-    ],
-)
-def test_datetimes_beyond_pythons_range_are_exact(postgres, expression, kind, microseconds):
-    column = postgres.column(f"SELECT {expression} AS x")
+@pytest.mark.parametrize("text", ["4713-01-01 00:00:00 BC", "294246-12-31 23:59:59.999999"])
+@pytest.mark.parametrize("kind", ["timestamp", "timestamptz"])
+def test_datetimes_beyond_pythons_range_are_exact(postgres, kind, text):
+    table = postgres.query(
+        f"SELECT x, (extract(epoch FROM x) * 1000000)::bigint AS microseconds"
+        f" FROM (SELECT '{text}'::{kind} AS x) AS t"
+    ).table
 
-    assert column.type == kind
-    assert column.cast(pa.int64()).to_pylist() == [microseconds]
+    assert table.column("x").cast(pa.int64()).equals(table.column("microseconds"))
 
 
 def test_dates_have_all_of_postgres_range(postgres):
@@ -354,7 +353,7 @@ def test_a_structure_is_refused_in_duckdb(duckdb):
 
 
 def test_repeated_names_are_refused(database):
-    assert kinds_and_names(lambda: database.query("SELECT 1 AS x, 2 AS x", "x")) == [
+    assert kinds_and_names(lambda: database.query("SELECT 1 AS x, 2 AS x, 3 AS y", "y")) == [
         ("duplicate_column", ("x",))
     ]
 
@@ -380,9 +379,9 @@ def test_a_column_to_order_by_that_is_not_there_is_refused(database):
 def test_a_query_is_one_statement(database, query):
     database.run(*ROWS)
 
-    with pytest.raises((InvalidArgumentError, ValueError)):
-        database.query(query)
+    (problem,) = refusal_of(lambda: database.query(query))
 
+    assert problem.kind == "unreadable"
     assert database.table().table.num_rows == 3
 
 

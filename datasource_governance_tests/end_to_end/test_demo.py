@@ -1,0 +1,85 @@
+"""`datasource-governance demo`: the whole story, on a machine that may fail in the middle of it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from datasource_governance_tests.postgres import reachable_directory
+
+pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(900)]
+COMMAND = Path(sysconfig.get_path("scripts")) / "datasource-governance"
+SENTENCES = [
+    "1. The first delivery needs two approvals, and gets them",
+    "is current, launched by approval_quorum",
+    "a downstream asset reads what is in force",
+    "2. A delivery with faults is blocked, and readers notice nothing",
+    "icao-unique",
+    "the current materialization stays readable",
+    "refused: ",
+    "3. The corrected delivery goes through, but not on its creator's word",
+    "refused: ",
+    "is current, launched by approval_quorum",
+    "4. Everything that happened is evidence, and the evidence holds",
+    "entries in chains",
+]
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    directory = reachable_directory()
+    yield directory
+    shutil.rmtree(directory)
+
+
+def start(state: Path) -> subprocess.Popen[str]:
+    """Start the demo on a state of its own, as the leader of a process group."""
+    ours = ("GOVERNANCE_", "DAGSTER_", "DATABASE_URL")
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+    return subprocess.Popen(
+        [COMMAND, "demo", "--port", "0"],
+        cwd=state,
+        env={**inherited, "GOVERNANCE_STATE": str(state)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def tell(state: Path) -> str:
+    """Run the demo to its end; return what it told."""
+    demo = start(state)
+    told, complaints = demo.communicate(timeout=600)
+    assert (demo.returncode, complaints) == (0, ""), told
+    return told
+
+
+def in_order(sentences: list[str], told: str) -> bool:
+    """Whether every sentence is told after the one before it."""
+    place = 0
+    for sentence in sentences:
+        place = told.find(sentence, place) + 1
+        if place == 0:
+            return False
+    return True
+
+
+def test_it_tells_its_story_after_a_crash_and_again_on_the_same_state(state):
+    crashed = start(state)
+    for line in crashed.stdout:
+        if SENTENCES[3] in line:
+            break
+    os.killpg(crashed.pid, signal.SIGKILL)
+    crashed.communicate()
+
+    after_the_crash, again = tell(state), tell(state)
+
+    assert crashed.returncode == -signal.SIGKILL
+    assert in_order(SENTENCES, after_the_crash)
+    assert in_order(SENTENCES, again)

@@ -1,0 +1,48 @@
+"""A story that fills every governed table, and every column that may be empty both ways."""
+
+import pyarrow as pa
+
+from datasource_governance.domain.actor import Role
+from datasource_governance.domain.approval import Verdict
+from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
+
+ONE_APPROVAL = {"version": "v1", "required": True, "required_approvals": 1}
+EXPIRING = {**ONE_APPROVAL, "version": "v2", "expires_after_hours": 72}
+TWO_ROWS_AT_LEAST = {"version": "v2", "rules": [{"id": "r", "type": "row_count", "minimum": 2}]}
+FOR_A_YEAR = {"version": "v1", "enabled": True, "stage_days": 365}
+
+
+def tell(world: World) -> None:
+    """Let people come and go, and two datasources live through every state of a stage."""
+    _come_and_go(world)
+    _live_through_every_state(world)
+    _stay_unattested(world)
+
+
+def _come_and_go(world: World) -> None:
+    leaver = world.admit("leaver")
+    world.declare(approval=ONE_APPROVAL)
+    world.withdraw(world.grant("leaver", Role.VIEWER, world.datasource))
+    world.revoke(leaver.key)
+
+
+def _live_through_every_state(world: World) -> None:
+    world.stage(table=pa.table({"id": pa.array([], pa.int64())}))
+    _promote_approved(world)
+    world.decide("approver-1", world.stage(), "not this one", Verdict.REJECT)
+    world.stage()  # superseded by the next promotion
+    _promote_approved(world)
+    world.declare(TWO_ROWS_AT_LEAST, EXPIRING, retention=FOR_A_YEAR)
+    world.decide("approver-2", world.stage())
+
+
+def _promote_approved(world: World) -> None:
+    stage = world.stage()
+    world.decide("approver-1", stage)
+    world.promote(stage)
+
+
+def _stay_unattested(world: World) -> None:
+    other = World(world.application, world.database, "countries")
+    other.declare(ONE_ROW_AT_LEAST, retention={})
+    other.stage(creator=None)

@@ -1,0 +1,62 @@
+"""Decoders that do what a hostile file might make a real one do, run in a child process."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from datasource_governance_tests.sources.refusals import CANARY
+
+
+def hang(_content):
+    time.sleep(600)
+
+
+def burn(_content):
+    while True:
+        pass
+
+
+def crash(_content):
+    sys.stdout.buffer.write(CANARY.encode())
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def fail(content):
+    raise ValueError(content.stored)
+
+
+def allocate(_content):
+    return pa.table({"b": [bytes(2**31)]})
+
+
+def flood(_content):
+    sys.stdout.buffer.write(bytes(2**24))
+
+
+def answer_nonsense(_content):
+    sys.stdout.buffer.write(CANARY.encode())
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def answer_nonsense_as_problems(_content):
+    sys.stdout.buffer.write(b'[{"kind": "x"}]')
+    sys.stdout.flush()
+    os._exit(3)
+
+
+def surroundings(_content):
+    """Tell what the child has: its environment, open files, and what it may not do."""
+    return pa.table(
+        {
+            "environment": [sorted(os.environ)],
+            "files": [sorted(os.listdir("/proc/self/fd"))],  # noqa: PTH208 - their names
+            "terminal": [os.isatty(0)],
+            "session": [os.getsid(0) == os.getpid()],
+            "core": [Path("/proc/self/limits").read_text().split("core file size")[1].split()[0]],
+        }
+    )
