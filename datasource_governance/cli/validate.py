@@ -19,7 +19,9 @@ PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a 
 
 
 def validate(
-    data: Annotated[Path, typer.Argument(help="A CSV, Parquet or Arrow IPC file.")],
+    data: Annotated[
+        str, typer.Argument(help="A CSV, Parquet or Arrow IPC file, or an address with ://.")
+    ],
     policy: PolicyOption,
     previous_schema: Annotated[
         Path | None, typer.Option(help="JSON list of {name, type, nullable} to compare with.")

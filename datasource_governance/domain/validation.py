@@ -68,8 +68,10 @@ class RuleOutcome:
 
     @property
     def truncated(self) -> bool:
-        """Whether more rows are affected than are listed."""
-        return self.affected is not None and self.affected > len(self.rows or ())
+        """Whether more rows are affected than are listed, where rows are listed at all."""
+        if self.affected is None or self.rows is None:
+            return False
+        return self.affected > len(self.rows)
 
     def document(self) -> dict[str, object]:
         """Return the JSON form of SPEC section 5."""

@@ -3,6 +3,7 @@
 Source: SPEC section 5.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from datasource_governance.domain.quality_policy import QualityPolicy, Rule
@@ -23,6 +24,8 @@ from datasource_governance.sources.typed import similar_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+UNNUMBERED = "rows are not numbered: the source has no order"
 
 
 class PanderaEvaluator:
@@ -49,7 +52,7 @@ class PanderaEvaluator:
                 nor cause, nor context.
         """
         # Only the payload is a local here, so a traceback that prints locals prints no table.
-        validation = attempt(lambda: self._validation(policy, _table_of(payload), previous))
+        validation = attempt(lambda: self._validation(policy, _typed(payload), previous))
         if validation is None:
             raise EvaluationError(
                 "the payload could not be evaluated; nothing of it is said here, because errors of "
@@ -58,21 +61,22 @@ class PanderaEvaluator:
         return validation
 
     def _validation(
-        self, policy: QualityPolicy, table: "pa.Table", previous: TableSchema | None
+        self, policy: QualityPolicy, payload: TypedPayload, previous: TableSchema | None
     ) -> Validation:
+        table = payload.table
         schema = detect_schema(table, policy)
         diff = None if previous is None else compare_schemas(previous, schema, policy.schema_policy)
         content, byte_count = fingerprint(table)
         return assemble(
             policy=policy,
-            rules=self._outcomes(policy, table),
+            rules=_numbered(self._outcomes(policy, table), payload),
             schema=schema,
             schema_diff=diff,
             row_count=table.num_rows,
             byte_count=byte_count,
             fingerprint=content,
             engine=self._engine,
-            notices=_notices(table.column_names),
+            notices=_notices(payload),
         )
 
     def _outcomes(self, policy: QualityPolicy, table: "pa.Table") -> tuple[RuleOutcome, ...]:
@@ -91,8 +95,17 @@ class PanderaEvaluator:
         )
 
 
-def _table_of(payload: Payload) -> "pa.Table":
-    return payload.table if isinstance(payload, TypedPayload) else decode_payload(payload.encoded())
+def _typed(payload: Payload) -> TypedPayload:
+    if isinstance(payload, TypedPayload):
+        return payload
+    return TypedPayload(decode_payload(payload.encoded()))
+
+
+def _numbered(outcomes: tuple[RuleOutcome, ...], payload: TypedPayload) -> tuple[RuleOutcome, ...]:
+    """Leave out row numbers where the source has no order (SPEC section 3)."""
+    if payload.rows_numbered:
+        return outcomes
+    return tuple(replace(outcome, rows=None) for outcome in outcomes)
 
 
 def demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutcome:
@@ -102,11 +115,13 @@ def demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutc
     return receipt
 
 
-def _notices(names: list[str]) -> tuple[str, ...]:
-    return tuple(
+def _notices(payload: TypedPayload) -> tuple[str, ...]:
+    similar = [
         f"fields that differ only in case or Unicode form: {', '.join(map(repr, group))}"
-        for group in similar_names(names)
-    )
+        for group in similar_names(payload.table.column_names)
+    ]
+    unordered = [] if payload.rows_numbered else [UNNUMBERED]
+    return (*similar, *unordered)
 
 
 def validate(

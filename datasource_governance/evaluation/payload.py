@@ -18,9 +18,14 @@ MAXIMUM_INLINE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TypedPayload:
-    """A typed table in memory. Its representation shows none of it."""
+    """A typed table in memory. Its representation shows none of it.
+
+    `rows_numbered` is False for a source without an order, such as a SQL query without `order_by`:
+    what is affected can be counted, but not pointed at.
+    """
 
     table: "pa.Table"
+    rows_numbered: bool = True
 
     def encoded(self) -> bytes:
         """Return the Arrow IPC stream, compressed with zstd; marks of fields are kept in it.

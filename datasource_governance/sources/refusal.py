@@ -27,19 +27,23 @@ def shielded(read: Callable[[], Result], otherwise: UnreadableSourceError) -> Re
 
     Raises:
         GovernanceError: raised by `read` itself, unchanged.
-        UnreadableSourceError: `otherwise`, with neither cause nor context.
+        UnreadableSourceError: `otherwise`, or kind `too_large` when memory ran out; with neither
+            cause nor context.
     """
+    refusal = otherwise
     try:
         return read()
     except GovernanceError:
         raise
+    except MemoryError:
+        refusal = refused("the source", "too_large", "it does not fit into memory")
     except Exception:  # noqa: BLE001, S110 - readers raise anything, and every message may quote a cell
         pass
     except BaseException as error:
         # A panic inside Polars is no Exception, and its message may quote a cell as well.
         if type(error).__name__ != "PanicException":
             raise
-    raise otherwise
+    raise refusal
 
 
 def first_positions(rows: list[int]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from datasource_governance.errors import (
     InvalidArgumentError,
     UnreadableSourceError,
 )
-from datasource_governance.evaluation.evaluate import PanderaEvaluator, demand, validate
+from datasource_governance.evaluation.evaluate import UNNUMBERED, PanderaEvaluator, demand, validate
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
 from datasource_governance.evaluation.payload import TypedPayload
@@ -192,3 +192,14 @@ def output(environment):
     )
     assert run.returncode == 0, run.stderr
     return run.stdout
+
+
+def test_rows_are_counted_but_not_numbered_where_the_source_has_no_order():
+    policy = quality_policy(rule("not_null", id="present", field="a"))
+    table = pa.table({"a": pa.array([1, None, None])})
+
+    validation = PanderaEvaluator().validate(policy, TypedPayload(table, rows_numbered=False), None)
+
+    (found,) = validation.rules
+    assert (found.affected, found.rows, found.truncated) == (2, None, False)
+    assert validation.notices == (UNNUMBERED,)
