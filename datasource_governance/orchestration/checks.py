@@ -4,6 +4,7 @@ Source: SPEC section 15 ("stage").
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -19,7 +20,9 @@ from datasource_governance.orchestration.check_names import (
     SCHEMA_CLASSIFICATION,
     check_names,
 )
-from datasource_governance.persistence.verification import Verification
+
+if TYPE_CHECKING:
+    from datasource_governance.persistence.verification import Verification
 
 
 def check_specs(declaration: Datasource, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
@@ -157,7 +160,7 @@ def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
     )
 
 
-def evidence_result(verification: Verification) -> dg.AssetCheckResult:
+def evidence_result(verification: "Verification") -> dg.AssetCheckResult:
     """Return the result of verifying the tenant's evidence; every break is listed."""
     counts = {metadata.ENTRIES: verification.entries, metadata.ROWS: verification.rows}
     if verification.holds:

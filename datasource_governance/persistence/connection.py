@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.engine.interfaces import IsolationLevel
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, SQLAlchemyError
 from typing_extensions import override
 
 from datasource_governance.errors import (
@@ -172,6 +172,7 @@ class Connection:
                 " set_config('lock_timeout', :lock, true),"
                 " set_config('statement_timeout', :statement, true),"
                 " set_config('idle_in_transaction_session_timeout', :idle, true),"
+                " set_config('TimeZone', 'UTC', true),"
                 " current_setting('transaction_isolation')"
             ),
             {
@@ -193,12 +194,13 @@ class Connection:
 
         Raises:
             GovernanceError: in place of every driver error; it holds SQLSTATE and constraint only.
+            InvalidArgumentError: for a text with NUL or a lone surrogate, which Postgres lacks.
         """
         if self._open is None:
             raise ServiceUnavailableError("the unit of work is not open: use `with work:`")
         try:
             return self._open.execute(statement, parameters)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
             failure = _value_free(error)
         raise failure
 
@@ -235,13 +237,17 @@ def _unreachable(engine: Engine, error: SQLAlchemyError) -> GovernanceError:
     )
 
 
-def _sqlstate(error: SQLAlchemyError) -> str | None:
+def _sqlstate(error: Exception) -> str | None:
     original = getattr(error, "orig", None)
     return getattr(original, "sqlstate", None)
 
 
-def _value_free(error: SQLAlchemyError) -> GovernanceError:
+def _value_free(error: SQLAlchemyError | UnicodeEncodeError) -> GovernanceError:
     state = _sqlstate(error)
+    if state is None and isinstance(error, (DataError, UnicodeEncodeError)):
+        return InvalidArgumentError(
+            "a text holds NUL or half a surrogate pair, which Postgres cannot keep or look for"
+        )
     if not isinstance(error, DBAPIError) or state is None:
         return ServiceUnavailableError("Postgres did not answer; nothing was written, try again")
     diagnosis = getattr(error.orig, "diag", None)

@@ -208,7 +208,9 @@ def test_rules_that_are_not_declared_have_no_check_of_their_own():
 
 
 def test_evidence_that_holds_shows_how_much_was_read():
-    found = evidence_result(Verification(chains=2, entries=14, rows=39, breaks=()))
+    held = Verification(chains=2, entries=14, rows=39, breaks=(), heads=())
+
+    found = evidence_result(held)
 
     assert found.passed
     assert text_of(found) == {"entries": 14, "rows": 39}
@@ -216,8 +218,9 @@ def test_evidence_that_holds_shows_how_much_was_read():
 
 def test_every_break_of_the_evidence_is_listed():
     gap = Break(kind=BreakKind.GAP, table="evidence", key=("default", "t", "3"), message="gone")
+    broken = Verification(chains=1, entries=2, rows=3, breaks=(gap, gap), heads=())
 
-    found = evidence_result(Verification(chains=1, entries=2, rows=3, breaks=(gap, gap)))
+    found = evidence_result(broken)
 
     assert not found.passed
     assert found.description == "The evidence is broken in 2 places."

@@ -31,6 +31,21 @@ MIDDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 TICK = timedelta(microseconds=1)
 TENANT = "default"
+TAMPERING = {
+    "newest entry deleted": "DELETE FROM governance.evidence WHERE kind = 'stage.decided'"
+    " AND sequence = (SELECT max(sequence) FROM governance.evidence WHERE kind = 'stage.decided')",
+    "reason altered": "UPDATE governance.decision SET reason = 'never said'",
+    "approver altered": "UPDATE governance.decision SET actor = 'approver-3'"
+    " WHERE actor = 'approver-1'",
+    "decision deleted": "DELETE FROM governance.decision WHERE actor = 'approver-1'",
+    "stage altered": "UPDATE governance.stage SET delivery = 'another.csv'",
+    "entry moved": "UPDATE governance.evidence SET subject = 'another'"
+    " WHERE kind = 'stage.created'",
+    "entry altered": "UPDATE governance.evidence SET body = body || '\\x20'"
+    " WHERE kind = 'stage.created'",
+    "head altered": "UPDATE governance.evidence_head SET sequence = sequence + 1",
+    "head deleted": "DELETE FROM governance.evidence_head",
+}
 
 
 @pytest.fixture
@@ -260,8 +275,9 @@ def test_one_instant_decides_a_whole_promotion(world):
     # Every reading of this clock is an hour later than the one before.
     world.as_superuser(
         "CREATE SEQUENCE governance.reading MINVALUE 0;"
+        "GRANT USAGE ON SEQUENCE governance.reading TO PUBLIC;"
         "CREATE OR REPLACE FUNCTION governance.now() RETURNS timestamptz LANGUAGE sql VOLATILE"
-        f" SECURITY DEFINER AS $$ SELECT timestamptz '{MIDDAY + HOUR - TICK}'"
+        f" AS $$ SELECT timestamptz '{MIDDAY + HOUR - TICK}'"
         " + nextval('governance.reading') * interval '1 hour' $$"
     )
 
@@ -318,22 +334,7 @@ def test_an_approval_is_not_a_promotion(world):
         )
 
 
-@pytest.mark.parametrize(
-    "tampering",
-    [
-        "DELETE FROM governance.evidence"
-        " WHERE sequence = (SELECT max(sequence) FROM governance.evidence"
-        " WHERE chain = 'datasource/orders') AND chain = 'datasource/orders'",
-        "UPDATE governance.decision SET reason = 'never said'",
-        "UPDATE governance.decision SET actor = 'approver-3' WHERE actor = 'approver-1'",
-        "DELETE FROM governance.decision WHERE actor = 'approver-1'",
-        "UPDATE governance.stage SET creator = 'mallory'",
-        "UPDATE governance.evidence SET subject = 'another' WHERE kind = 'stage.created'",
-        "UPDATE governance.evidence SET body = body || '\\x20' WHERE kind = 'stage.created'",
-        "UPDATE governance.evidence_head SET sequence = sequence + 1",
-        "DELETE FROM governance.evidence_head",
-    ],
-)
+@pytest.mark.parametrize("tampering", TAMPERING.values(), ids=TAMPERING)
 def test_broken_evidence_stops_a_promotion(world, tampering):
     world.declare(approval={"version": "v1", "required": True})
     stage = world.stage()
@@ -345,14 +346,8 @@ def test_broken_evidence_stops_a_promotion(world, tampering):
     ]
     world.as_superuser(";".join([*unprotected, tampering]))
 
-    for actor in ("operator", None):
-        with world.refuses(refusal_of(tampering)):
-            world.promote(stage, actor)
-
-
-def refusal_of(tampering):
-    """An operator's signature covers the creator, the rest only evidence knows."""
-    return "evidence_chain_broken"
+    with world.refuses("evidence_chain_broken"):
+        world.promote(stage, actor=None)
 
 
 def test_an_altered_payload_stops_a_promotion(approved):
