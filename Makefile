@@ -17,7 +17,7 @@ dev: $(INSTALLED)
 
 # Run every test against a real Postgres, real Dagster and, where a page is shown, a real browser.
 test: $(INSTALLED)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 # Format, lint, layers, types, dependencies, spelling.
 lint: $(INSTALLED)

@@ -58,6 +58,10 @@ HELD_BY = {
     "sources/test_csv.py": ["sources/csv_records.py", "sources/csv_types.py"],
     "sources/test_frames.py": ["sources/objects.py"],
     "sources/test_parquet.py": ["sources/limits.py"],
+    "sources/test_sql.py": [
+        *("sources/duckdb.py", "sources/postgres.py", "sources/postgres_columns.py"),
+        "sources/selection.py",
+    ],
 }
 # A folder of one or two modules hides them; these have a reason.
 SMALL_FOLDERS = {

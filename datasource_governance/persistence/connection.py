@@ -83,7 +83,6 @@ def _check_session(driver_connection: Any, _record: object) -> None:  # noqa: AN
     driver_connection.adapters.register_loader("timestamptz", _AnyInstant)
     refusal = _powerful_role(driver_connection) or _wrong_revision(driver_connection)
     if refusal is not None:
-        driver_connection.close()  # the pool drops it, and would leave it open
         raise refusal
 
 

@@ -1,6 +1,5 @@
 """`key` and `actor`: who may sign for whom, and who may do what."""
 
-import os
 import stat
 
 import pytest
@@ -136,7 +135,9 @@ def test_nobody_grants_to_a_stranger_and_the_system_never_approves(office):
     ]
 
 
-@pytest.mark.parametrize("content", [b"", b"not a key", os.urandom(64)])
+@pytest.mark.parametrize(
+    "content", [b"", b"not a key", bytes(range(64))], ids=["empty", "text", "bytes"]
+)
 def test_a_key_file_that_is_none_is_refused(office, tmp_path, content):
     (tmp_path / "keys" / "casey.pem").write_bytes(content)
 
