@@ -126,7 +126,7 @@ def read_claims(data: bytes) -> Claims:
     """
     try:
         claims = _claims(data)
-    except ValueError:
+    except (ValueError, ArithmeticError, RecursionError):
         claims = None
     if claims is None:
         raise GuardError("the attestation's claims cannot be read", code="attestation_invalid")

@@ -120,7 +120,7 @@ class Entry:
         """Return what the entry says about rows; nothing if its body was spoiled."""
         try:
             document = load_canonical(self.body)
-        except ValueError:
+        except (ValueError, ArithmeticError, RecursionError):
             return
         rows = document.get("rows") if isinstance(document, dict) else None
         for row in rows if isinstance(rows, list) else ():
@@ -212,6 +212,7 @@ class BreakKind(StrEnum):
     MISSING_ROW = "missing_row"
     ORPHAN_ROW = "orphan_row"
     FORGED_ATTESTATION = "forged_attestation"
+    UNSIGNED_ROW = "unsigned_row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

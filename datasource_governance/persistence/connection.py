@@ -64,7 +64,8 @@ def governance_engine(url: str) -> Engine:
             "`datasource-governance db upgrade` writes it"
         )
     # At DEBUG SQLAlchemy logs the rows that it fetches, whatever `hide_parameters` says.
-    logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGING_NAME}").setLevel(logging.INFO)
+    logger = logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGING_NAME}")
+    logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))
     engine = create_engine(
         parsed,
         isolation_level="READ COMMITTED",

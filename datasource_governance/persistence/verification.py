@@ -8,21 +8,18 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from datasource_governance.domain.attestation import key_id, verify
 from datasource_governance.domain.evidence import (
     Break,
-    BreakKind,
     Entry,
     Head,
     find_chain_breaks,
     find_row_breaks,
     fold_rows,
 )
-from datasource_governance.errors import GuardError
-from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.chains import PostgresEvidence, RowCommitments
 from datasource_governance.persistence.connection import Connection
-from datasource_governance.persistence.rows import Row, Rows, row_key
+from datasource_governance.persistence.rows import Rows
+from datasource_governance.persistence.signatures import find_unsigned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +94,7 @@ def _verify(rows: Rows, progress: Callable[[int], None] | None) -> Verification:
         breaks += find_chain_breaks([], head)
     present = evidence.present_rows()
     breaks += find_row_breaks(committed, present)
-    breaks += _forged_attestations(rows)
+    breaks += find_unsigned(rows)
     return Verification(
         chains=chains,
         entries=count,
@@ -105,44 +102,6 @@ def _verify(rows: Rows, progress: Callable[[int], None] | None) -> Verification:
         breaks=tuple(breaks),
         heads=tuple(stored.values()),
     )
-
-
-def _forged_attestations(rows: Rows) -> list[Break]:
-    """Return the attestations that no registered key may have signed as they stand."""
-    keys = {row["id"]: row for row in rows.all(rows.of(tables.actor_key))}
-    return [
-        Break(
-            kind=BreakKind.FORGED_ATTESTATION,
-            table=tables.attestation.name,
-            key=row_key(tables.attestation, row),
-            message="no registered key of its actor signed it",
-        )
-        for row in rows.all(rows.of(tables.attestation))
-        if not _is_genuine(row, keys.get(row["key_id"]))
-    ]
-
-
-def _is_genuine(row: Row, key_row: Row | None) -> bool:
-    """Whether a key that may speak for the actor signed, and the row says what was signed."""
-    try:
-        attestation = mapping.attestation(row)
-        key = mapping.actor_key(key_row) if key_row and _is_named_after_itself(key_row) else None
-        verify(
-            attestation,
-            key,
-            tenant=row["tenant"],
-            action=attestation.claims.action,
-            subject=attestation.claims.subject,
-        )
-    except (GuardError, ValueError):
-        return False
-    signed = mapping.attestation_row(attestation)
-    return all(row[name] == value for name, value in signed.items())
-
-
-def _is_named_after_itself(key_row: Row) -> bool:
-    """Whether no other public key was put in the place of the one that was registered."""
-    return bool(key_id(key_row["public_key"]) == key_row["id"])
 
 
 def _chain_breaks(chain: list[Entry], heads: dict[str, Head]) -> list[Break]:

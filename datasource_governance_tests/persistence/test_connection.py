@@ -1,5 +1,6 @@
 """The border to Postgres: who gets in, under which settings, and what errors say."""
 
+import logging
 import secrets
 from collections.abc import Iterator
 from datetime import timedelta
@@ -91,6 +92,22 @@ def test_a_url_of_another_form_is_refused_without_repeating_it(url: str) -> None
         governance_engine(url)
 
     chainless(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "level"),
+    [("DEBUG", logging.INFO), ("INFO", logging.INFO), ("WARNING", logging.WARNING)],
+)
+def test_statements_are_logged_if_wanted_and_rows_never(
+    caplog: pytest.LogCaptureFixture, wanted: str, level: int
+) -> None:
+    name = "sqlalchemy.engine.Engine.datasource_governance"
+    caplog.set_level(logging.NOTSET, logger=name)
+    caplog.set_level(wanted, logger="sqlalchemy.engine")
+
+    governance_engine("postgresql+psycopg://h/d")
+
+    assert logging.getLogger(name).level == level
 
 
 def test_an_unreachable_server_is_named_without_user_and_password() -> None:
