@@ -67,8 +67,11 @@ class Datasources(Protocol):
         """Store a new datasource."""
         ...
 
-    def change(self, target: Target) -> None:
-        """Store policies in force, settings, current materialization and revision."""
+    def change(self, target: Target, *, revision: int) -> None:
+        """Store policies in force, settings, current materialization and revision.
+
+        Only if the revision is still `revision`; else GuardError, code `conflict`.
+        """
         ...
 
     def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
@@ -141,6 +144,10 @@ class Materializations(Protocol):
 
     def add(self, materialization: Materialization) -> None:
         """Store a materialization with a copy of its stage's payload."""
+        ...
+
+    def payload_size(self, materialization: str) -> int:
+        """Return how many bytes the stored payload has, without loading it."""
         ...
 
     def payload(self, materialization: str) -> bytes:
@@ -222,7 +229,7 @@ class Evidence(Protocol):
         ...
 
     def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
-        """Return the breaks in a chain's head, in the entries about one subject and their rows."""
+        """Return the breaks from the first entry about a subject to the head, and in its rows."""
         ...
 
 

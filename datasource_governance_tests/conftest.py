@@ -1,5 +1,6 @@
 """The option that names the acceptance cases, and how Hypothesis runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,12 @@ from hypothesis import HealthCheck, settings
 
 from datasource_governance_tests import case_files
 from datasource_governance_tests.postgres import (  # noqa: F401 - fixtures are found by name
+    cloned_governance,
     cluster,
     dagster_database,
     governance_database,
     template,
+    unique_name,
 )
 from datasource_governance_tests.world import new_world
 
@@ -32,6 +35,22 @@ def pytest_addoption(parser):
         default=case_files.PACKAGED,
         help="folder of acceptance cases, DIR/<topic>/<id>.json (default: the packaged copy)",
     )
+
+
+@pytest.fixture(scope="module")
+def shared_world(template, tmp_path_factory):  # noqa: F811 - pytest hands fixtures over by name
+    """A world for the tests of one module, which keep out of each other's datasources."""
+    for database in cloned_governance(template):
+        made = new_world(database, tmp_path_factory.mktemp("world"))
+        yield made
+        made.application.close()
+
+
+@pytest.fixture
+def own_corner(shared_world):
+    """The module's world with a datasource of its own, not declared yet, and a clock that runs."""
+    yield replace(shared_world, datasource=unique_name("orders"))
+    shared_world.release_clock()
 
 
 @pytest.fixture

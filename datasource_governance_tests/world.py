@@ -198,12 +198,29 @@ class World:
             f"VOLATILE AS $$ SELECT timestamptz '{at.isoformat()}' $$"
         )
 
+    def release_clock(self) -> None:
+        """Let the database's clock run again."""
+        self.as_superuser(
+            "CREATE OR REPLACE FUNCTION governance.now() RETURNS timestamptz LANGUAGE sql "
+            "VOLATILE AS 'SELECT pg_catalog.clock_timestamp()'"
+        )
+
     def as_superuser(self, statement: str, *, triggers: bool = True) -> None:
         """Run a statement behind the application's back."""
         with admin_connection(self.database.admin_url) as connection:
             if not triggers:
                 connection.execute("SET session_replication_role = replica")
             connection.execute(statement)
+
+    def tamper(self, table: str, statement: str) -> None:
+        """Run a statement on a table behind the triggers that would refuse it."""
+        with admin_connection(self.database.admin_url) as connection, connection.transaction():
+            connection.execute(f"ALTER TABLE governance.{table} DISABLE TRIGGER ALL")
+            connection.execute(statement)
+            for trigger in ("append_only", "no_truncate"):
+                connection.execute(
+                    f"ALTER TABLE governance.{table} ENABLE ALWAYS TRIGGER {trigger}"
+                )
 
     def query(self, statement: str) -> list[tuple]:
         """Return what a statement finds, whatever tenant it is of."""

@@ -7,6 +7,7 @@ very instant of expiry a decision no longer counts.
 Source: SPEC section 7; acceptance decisions EXPIRY_EDGE and APPROVAL_BINDING.
 """
 
+import re
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 
 MAXIMUM_REASON_CHARACTERS = 2000
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""NUL and lone surrogates, which neither canonical JSON nor Postgres takes."""
 
 
 class Verdict(StrEnum):
@@ -248,7 +251,8 @@ def check_reason(reason: str) -> None:
     Raises:
         GuardError: code `reason_missing`.
     """
-    if not reason.strip() or len(reason) > MAXIMUM_REASON_CHARACTERS or "\x00" in reason:
+    storable = len(reason) <= MAXIMUM_REASON_CHARACTERS and not _UNSTORABLE.search(reason)
+    if not reason.strip() or not storable:
         raise GuardError(
             f"a decision needs a reason of 1 to {MAXIMUM_REASON_CHARACTERS} characters",
             code="reason_missing",

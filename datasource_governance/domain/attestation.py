@@ -186,8 +186,10 @@ def verify(
         )
     different = sorted(
         name
-        for name in set(subject) | set(claims.subject)
-        if subject.get(name) != claims.subject.get(name)
+        for name in subject.keys() | claims.subject.keys()
+        if name not in subject
+        or name not in claims.subject
+        or subject[name] != claims.subject[name]
     )
     if different:
         raise GuardError(

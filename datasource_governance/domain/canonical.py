@@ -9,6 +9,7 @@ Source: SPEC section 2.4; RFC 8785.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NewType
@@ -22,6 +23,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 MAXIMUM_EXACT_INTEGER = 2**53 - 1
 INTEGER_KEY = "$integer"
+_INTEGER = re.compile("-?[1-9][0-9]*")
 
 
 def canonical_bytes(value: object) -> bytes:
@@ -81,7 +83,7 @@ def load_canonical(data: bytes) -> Json:
 def _untagged(value: Json) -> Json:
     if isinstance(value, dict):
         tagged = value.get(INTEGER_KEY)
-        if isinstance(tagged, str):
+        if isinstance(tagged, str) and _INTEGER.fullmatch(tagged):
             return int(Decimal(tagged))
         return {
             key[1:] if _is_escaped(key) else key: _untagged(item) for key, item in value.items()

@@ -234,10 +234,16 @@ class Break:
         }
 
 
-def find_chain_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
-    """Check one chain, given in order of sequence: every link, every hash, the stored head."""
+def find_chain_breaks(
+    entries: Sequence[Entry], head: Head | None, *, first: int = 1
+) -> list[Break]:
+    """Check one chain, given in order of sequence: every link, every hash, the stored head.
+
+    Entries from `first` on are given; of an earlier one nothing is known, so only the chain's very
+    first entry is held against the genesis.
+    """
     breaks: list[Break] = []
-    expected, previous = 1, None
+    expected, previous = first, None
     for entry in entries:
         key = (entry.tenant, entry.chain, str(entry.sequence))
         if entry.sequence != expected:
@@ -250,12 +256,11 @@ def find_chain_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break
                     f"entry {missing} is missing before entry {entry.sequence}",
                 )
             )
-        wanted = previous or genesis(entry.tenant, entry.chain)
         if entry.recomputed_hash() != entry.entry_hash:
             breaks.append(
                 _broken(BreakKind.ALTERED_ENTRY, "evidence", key, "its hash is not its content's")
             )
-        elif entry.previous_hash != wanted and entry.sequence == expected:
+        elif entry.sequence == expected and not _follows(entry, previous):
             breaks.append(
                 _broken(
                     BreakKind.ALTERED_ENTRY, "evidence", key, "it does not follow the entry before"
@@ -263,6 +268,12 @@ def find_chain_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break
             )
         expected, previous = entry.sequence + 1, entry.entry_hash
     return breaks + _head_breaks(entries, head)
+
+
+def _follows(entry: Entry, previous: Sha256 | None) -> bool:
+    if previous is None and entry.sequence > 1:
+        return True
+    return entry.previous_hash == (previous or genesis(entry.tenant, entry.chain))
 
 
 def _head_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
@@ -321,10 +332,14 @@ def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
 
 
 def fold_rows(committed: dict[tuple[str, Key], tuple[Sha256, Sha256 | None]], entry: Entry) -> None:
-    """Take over into `committed` what one more entry says about rows."""
+    """Take over into `committed` what one more entry says about rows.
+
+    What was first said of the columns that never change holds for ever: a later entry that speaks
+    of them again would make an edited row look right.
+    """
     for row in entry.rows():
         place = (row.table, row.key)
-        immutable = row.immutable or committed.get(place, (Sha256(""), None))[0]
+        immutable = committed[place][0] if place in committed else row.immutable or Sha256("")
         committed[place] = (immutable, row.mutable)
 
 

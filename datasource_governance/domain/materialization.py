@@ -67,9 +67,9 @@ def check_promotable(
         GuardError: `stage_blocked`, `stage_rejected`, `stage_outdated`, `quorum_not_met`,
             `not_authorised`.
     """
-    if stage.state is StageState.FAILED:
+    if stage.state in (StageState.FAILED, StageState.DELETED):
         raise GuardError(
-            f"stage {stage.id} failed validation and can never be promoted; correct the delivery "
+            f"stage {stage.id} is {stage.state} and can never be promoted; correct the delivery "
             "and create a new stage",
             code="stage_blocked",
             stage=stage.id,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
+from datasource_governance.errors import GuardError
 
 
 class PolicyKind(StrEnum):
@@ -34,17 +35,37 @@ class PolicyVersion:
 
 
 def recorded_quality_policy(version: PolicyVersion) -> QualityPolicy:
-    """Return the quality policy that a recorded version holds."""
-    return parse_quality_policy(_recorded(version))
+    """Return the quality policy that a recorded version holds.
+
+    Raises:
+        GuardError: code `evidence_chain_broken` when the text is not the one that was hashed.
+    """
+    policy = parse_quality_policy(_recorded(version))
+    _check_hash(version, policy.hash)
+    return policy
 
 
 def recorded_approval_policy(version: PolicyVersion) -> ApprovalPolicy:
     """Return the approval policy that a recorded version holds.
 
     Recorded is the normalised form, in which null stands for what was left out.
+
+    Raises:
+        GuardError: code `evidence_chain_broken` when the text is not the one that was hashed.
     """
     given = {name: value for name, value in _recorded(version).items() if value is not None}
-    return parse_approval_policy(given)
+    policy = parse_approval_policy(given)
+    _check_hash(version, policy.hash)
+    return policy
+
+
+def _check_hash(version: PolicyVersion, found: Sha256) -> None:
+    if found != version.hash:
+        raise GuardError(
+            f"the {version.kind} policy {version.hash[:12]} of datasource {version.datasource!r} "
+            "was altered after it was recorded; run: evidence verify",
+            code="evidence_chain_broken",
+        )
 
 
 def _recorded(version: PolicyVersion) -> dict[str, Json]:

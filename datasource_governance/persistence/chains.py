@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, insert, update
+from sqlalchemy import Table, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from datasource_governance.domain.canonical import Sha256
@@ -83,31 +83,30 @@ class PostgresEvidence:
         return [mapping.entry(row) for row in self._rows.all(query)]
 
     def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
-        breaks = self._tail_breaks(chain)
+        entries = self._since(chain, subject)
         committed: RowCommitments = {}
-        for entry in self.segment(chain, subject):
-            if entry.recomputed_hash() != entry.entry_hash:
-                breaks += find_chain_breaks([entry], None)
+        places: set[tuple[str, Key]] = set()
+        for entry in entries:
             fold_rows(committed, entry)
-        spoken_of = {place: value for place, value in committed.items() if place[0] in _BY_STAGE}
-        return [*breaks, *find_row_breaks(spoken_of, self._rows_about(subject))]
+            if entry.subject == subject:
+                places |= {(row.table, row.key) for row in entry.rows() if row.table in _BY_STAGE}
+        spoken_of = {place: committed[place] for place in places}
+        first = entries[0].sequence if entries else 1
+        return [
+            *find_chain_breaks(entries, self.head(chain), first=first),
+            *find_row_breaks(spoken_of, self._rows_about(subject)),
+        ]
 
-    def _tail_breaks(self, chain: str) -> list[Break]:
-        """Check that the newest entry is the head's; verification checks the rest."""
+    def _since(self, chain: str, subject: str) -> Sequence[Entry]:
+        """Return every entry from the first one about a subject on, so that none can be missing."""
         table = tables.evidence
-        query = self._rows.of(table, chain=chain).order_by(table.c.sequence.desc()).limit(1)
-        row = self._rows.first(query)
-        head = self.head(chain)
-        if row is None or head is None:
-            return find_chain_breaks([mapping.entry(row)] if row else [], head)
-        last = mapping.entry(row)
-        if (last.sequence, last.entry_hash, last.recomputed_hash()) == (
-            head.sequence,
-            head.entry_hash,
-            head.entry_hash,
-        ):
-            return []
-        return find_chain_breaks([last], head)
+        first = (
+            select(func.min(table.c.sequence))
+            .where(self._rows.mine(table, chain=chain, subject=subject))
+            .scalar_subquery()
+        )
+        query = self._rows.of(table, chain=chain).where(table.c.sequence >= first)
+        return [mapping.entry(row) for row in self._rows.all(query.order_by(table.c.sequence))]
 
     def _rows_about(self, stage: str) -> RowCommitments:
         found: RowCommitments = {}
@@ -148,10 +147,11 @@ class PostgresEvidence:
 
 
 def _commitments(table: Table, rows: Sequence[Mapping[str, Any]]) -> RowCommitments:
-    return {
-        (table.name, row_key(table, row)): (
-            immutable_commitment(table, row),
-            mutable_commitment(table, row),
-        )
-        for row in rows
-    }
+    found: RowCommitments = {}
+    for row in rows:
+        place = (table.name, row_key(table, row))
+        # Only without its primary key has a table two rows of one key; neither is the right one.
+        unique = place not in found
+        immutable = immutable_commitment(table, row) if unique else Sha256("")
+        found[place] = (immutable, mutable_commitment(table, row))
+    return found

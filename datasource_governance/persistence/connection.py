@@ -205,7 +205,11 @@ class Connection:
         raise failure
 
     def commit(self) -> None:
-        """Make the transaction durable."""
+        """Make the transaction durable.
+
+        Raises:
+            ServiceUnavailableError: code `outcome_unknown` when the connection broke meanwhile.
+        """
         self._finish("commit")
 
     def close(self) -> None:
@@ -222,7 +226,8 @@ class Connection:
         try:
             getattr(self._open, how)()
         except SQLAlchemyError as error:
-            failure = _value_free(error)
+            broken = how == "commit" and _is_broken(error)
+            failure = _unknown_outcome() if broken else _value_free(error)
         if failure is not None:
             raise failure
 
@@ -240,6 +245,20 @@ def _unreachable(engine: Engine, error: SQLAlchemyError) -> GovernanceError:
 def _sqlstate(error: Exception) -> str | None:
     original = getattr(error, "orig", None)
     return getattr(original, "sqlstate", None)
+
+
+def _is_broken(error: SQLAlchemyError) -> bool:
+    """Tell whether the server went away, instead of answering that it refuses."""
+    state = _sqlstate(error)
+    return state is None or state.startswith(("08", "57P"))
+
+
+def _unknown_outcome() -> GovernanceError:
+    return ServiceUnavailableError(
+        "Postgres did not answer the commit, so whether it was written is not known; look, or try "
+        "again: what is there already is not written twice",
+        code="outcome_unknown",
+    )
 
 
 def _value_free(error: SQLAlchemyError | UnicodeEncodeError) -> GovernanceError:

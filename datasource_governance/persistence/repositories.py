@@ -45,8 +45,8 @@ class PostgresDatasources:
     def add(self, target: Target) -> None:
         self._rows.insert(tables.datasource, mapping.target_row(target))
 
-    def change(self, target: Target) -> None:
-        self._rows.change(tables.datasource, mapping.target_row(target))
+    def change(self, target: Target, *, revision: int) -> None:
+        self._rows.change(tables.datasource, mapping.target_row(target), revision=revision)
 
     def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
         query = self._rows.of(
@@ -170,6 +170,12 @@ class PostgresMaterializations:
                 mutable=None,
             )
         )
+
+    def payload_size(self, materialization: str) -> int:
+        table = tables.materialization_payload
+        size = func.octet_length(table.c.payload).label("size")
+        query = select(size).where(self._rows.mine(table, materialization=materialization))
+        return int(self._rows.one(query, f"payload of materialization {materialization!r}")["size"])
 
     def payload(self, materialization: str) -> bytes:
         query = self._rows.of(tables.materialization_payload, materialization=materialization)

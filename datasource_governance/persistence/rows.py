@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, Table, and_, func, insert, select,
 
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import Cell, Key, RowCommitment, commit_columns
-from datasource_governance.errors import NotFoundError
+from datasource_governance.errors import GuardError, NotFoundError
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.tables import immutable_columns, mutable_columns
 
@@ -44,12 +44,22 @@ class Rows:
             )
         )
 
-    def change(self, table: Table, row: Mapping[str, object]) -> None:
-        """Write the mutable columns of one row, given whole, and note them."""
+    def change(self, table: Table, row: Mapping[str, object], **was: object) -> None:
+        """Write the mutable columns of one row, given whole, and note them.
+
+        Raises:
+            GuardError: code `conflict` when the row is gone or no longer holds the values `was`.
+        """
         complete = {"tenant": self.tenant, **row}
         values = {column.name: complete[column.name] for column in mutable_columns(table)}
-        matches = [column == complete[column.name] for column in table.primary_key]
-        self.connection.execute(update(table).where(*matches).values(**values))
+        key = {column.name: complete[column.name] for column in table.primary_key}
+        matches = [table.c[name] == value for name, value in {**key, **was}.items()]
+        changed = self.connection.execute(update(table).where(*matches).values(**values))
+        if changed.rowcount != 1:
+            raise GuardError(
+                f"the {table.name} was changed meanwhile; nothing was written, try again",
+                code="conflict",
+            )
         self.notes.append(
             RowCommitment(
                 table=table.name,

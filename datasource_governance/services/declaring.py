@@ -57,7 +57,7 @@ def apply_datasource(
         if before is None:
             work.datasources.add(after)
         else:
-            work.datasources.change(after)
+            work.datasources.change(after, revision=before.revision)
         for version in _versions(declaration, attestation.id, now):
             work.datasources.add_policy(version)
         _record(work, after, author, now)

@@ -50,6 +50,7 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
         first = work.materializations.of_stage(stage.id)
         if first is not None:
             return Promotion(materialization=first, created=False)
+        # One instant for all of it: what counted is what counted at `promoted_at`.
         now = work.now()
         actor = _actor(work, request, stage, now)
         quorum = quorum_at(work, stage, now)
@@ -108,7 +109,8 @@ def _save(
 ) -> None:
     work.materializations.add(materialization)
     work.datasources.change(
-        replace(target, current=materialization.id, revision=materialization.revision)
+        replace(target, current=materialization.id, revision=materialization.revision),
+        revision=target.revision,
     )
     work.stages.change_state(stage, StageState.PROMOTED)
     superseded = _supersede_others(work, stage)

@@ -32,7 +32,7 @@ def read_current(
     maximum_rows: int = MAXIMUM_ROWS,
     maximum_bytes: int = MAXIMUM_BYTES,
 ) -> Reading:
-    """Return what is in force.
+    """Return what is in force. Both limits are inclusive; bytes are those of the stored payload.
 
     Raises:
         NotFoundError: when nothing is current yet.
@@ -47,7 +47,9 @@ def read_current(
                 f"datasource {datasource!r} has no current materialization yet; promote a stage"
             )
         materialization = work.materializations.get(target.current)
-        _check_readable(materialization, maximum_rows, maximum_bytes)
+        _check_retained(materialization)
+        _check_size("rows", materialization.row_count, maximum_rows)
+        _check_size("bytes", work.materializations.payload_size(materialization.id), maximum_bytes)
         payload = work.materializations.payload(materialization.id)
     if hashlib.sha256(payload).hexdigest() != materialization.payload_sha256:
         raise GuardError(
@@ -58,19 +60,18 @@ def read_current(
     return Reading(materialization=materialization, payload=payload)
 
 
-def _check_readable(
-    materialization: Materialization, maximum_rows: int, maximum_bytes: int
-) -> None:
+def _check_retained(materialization: Materialization) -> None:
     if materialization.disposition is not Disposition.RETAINED:
         raise GuardError(
             f"the payload of materialization {materialization.id} is "
             f"{materialization.disposition}; its schema and evidence remain",
             code="payload_purged",
         )
-    if materialization.row_count > maximum_rows or materialization.byte_count > maximum_bytes:
+
+
+def _check_size(what: str, size: int, maximum: int) -> None:
+    if size > maximum:
         raise GuardError(
-            f"materialization {materialization.id} has {materialization.row_count} rows and "
-            f"{materialization.byte_count} bytes, the reader's limits are {maximum_rows} and "
-            f"{maximum_bytes}",
+            f"the current materialization has {size} {what}, the reader's limit is {maximum}",
             code="payload_too_large",
         )

@@ -95,7 +95,11 @@ VARIATIONS = {
     "one with another base": (lambda made: [about_another(made[0], base="other"), *made[1:]], 1),
 }
 REJECTIONS = {"none": (), "first": (MIDDAY - TICK,), "last": (MIDDAY + TICK,)}
-MATRIX = list(product(range(1, 6), VARIATIONS, REJECTIONS))
+MATRIX = [
+    case
+    for case in product(range(1, 6), VARIATIONS, REJECTIONS)
+    if case[:2] != (1, "one actor twice")
+]
 
 
 def test_the_matrix_has_at_least_150_cases():
@@ -268,8 +272,11 @@ def test_an_actor_decides_again_only_after_the_first_decision_expired(now, code)
 
 @pytest.mark.parametrize(
     ("reason", "legal"),
-    [("", False), (" \n", False), ("a\x00", False), ("x", True), ("x" * 2000, True)]
-    + [("x" * 2001, False)],
+    [
+        *(("", False), (" \n", False), ("a\x00", False), ("a\ud800", False)),
+        ("x" * 2001, False),
+        *(("x", True), ("x" * 2000, True)),
+    ],
 )
 def test_a_reason_has_1_to_2000_characters_and_is_not_blank(reason, legal):
     if legal:

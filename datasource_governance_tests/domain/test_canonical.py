@@ -186,3 +186,10 @@ def test_different_parts_never_meet(parts, others):
 def test_domains_keep_equal_documents_apart():
     assert document_digest("one", {"a": 1}) != document_digest("other", {"a": 1})
     assert document_digest("one", {"a": 1}) == digest("one", b'{"a":1}')
+
+
+@pytest.mark.parametrize(
+    "tag", ["", "x", "1e999999999", "Infinity", "NaN", "01", "1.5", "+1", " 1"]
+)
+def test_a_tag_that_holds_no_whole_number_is_no_tag(tag):
+    assert load_canonical(b'{"$integer":"%s"}' % tag.encode()) == {"$integer": tag}

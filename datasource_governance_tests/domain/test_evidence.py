@@ -74,12 +74,12 @@ def test_an_untouched_chain_has_no_break(length):
 
 
 ALTERATIONS = {
-    "previous_hash": lambda entry: sha("x"),
+    "previous_hash": lambda _: sha("x"),
     "kind": lambda entry: entry.kind + "x",
     "subject": lambda entry: entry.subject + "x",
     "body": lambda entry: entry.body + b" ",
     "at": lambda entry: entry.at + TICK,
-    "entry_hash": lambda entry: sha("x"),
+    "entry_hash": lambda _: sha("x"),
     "tenant": lambda entry: entry.tenant + "x",
     "chain": lambda entry: entry.chain + "x",
 }
@@ -152,6 +152,29 @@ def test_a_chain_without_a_head_or_with_an_older_one_is_found():
         assert places(find_chain_breaks(entries, head)) == [(BreakKind.WRONG_HEAD, CHAIN)]
 
 
+@given(st.integers(2, 6), st.data())
+def test_the_end_of_a_chain_is_checked_without_its_beginning(length, data):
+    entries, head = chain(length)
+    first = data.draw(st.integers(2, length))
+    rest = entries[first - 1 :]
+
+    assert find_chain_breaks(rest, head, first=first) == []
+    assert places(find_chain_breaks(rest, head))[0] == (BreakKind.GAP, "1")
+    forged = link(START, kind="k", subject="s", facts={}, rows=[], at=MIDDAY)
+    assert (BreakKind.GAP, str(first)) in places(find_chain_breaks([forged], head, first=first))
+
+
+def test_a_break_is_reported_by_kind_and_place():
+    _, head = chain(1)
+
+    assert find_chain_breaks([], head)[0].document() == {
+        "kind": "gap",
+        "table": "evidence",
+        "key": [TENANT, CHAIN, "1"],
+        "message": "the head says 1 entries, 0 are there",
+    }
+
+
 def test_no_chain_begins_like_another():
     assert len({genesis(*one) for one in (("a", "bc"), ("ab", "c"), ("a", "b"))}) == 3
 
@@ -206,10 +229,17 @@ def folded(*rows):
     return committed
 
 
-def test_a_row_keeps_what_it_was_born_with_and_takes_over_what_changes():
-    committed = folded(row(1), row(1, immutable=None, mutable="n"))
+@pytest.mark.parametrize("said_later", [None, "x"])
+def test_a_row_keeps_what_it_was_born_with_and_takes_over_what_changes(said_later):
+    committed = folded(row(1), row(1, immutable=said_later, mutable="n"))
 
     assert committed == {("stage", (TENANT, "s1")): (sha("i"), sha("n"))}
+
+
+def test_a_row_that_no_entry_saw_born_can_never_be_right():
+    ((immutable, _),) = folded(row(1, immutable=None)).values()
+
+    assert immutable == ""
 
 
 @pytest.mark.parametrize(

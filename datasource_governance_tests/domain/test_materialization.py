@@ -42,6 +42,7 @@ AUTOMATIC = target(promotion="automatic")
         (READY, target(), None, SYSTEM, "not_authorised"),
         (WARNED, AUTOMATIC, None, SYSTEM, "not_authorised"),
         (stage(state=StageState.FAILED), target(), MET, OPERATOR, "stage_blocked"),
+        (stage(state=StageState.DELETED), target(), MET, OPERATOR, "stage_blocked"),
         (stage(state=StageState.REJECTED), target(), MET, OPERATOR, "stage_rejected"),
         (stage(state=StageState.SUPERSEDED), target(), MET, OPERATOR, "stage_outdated"),
         (stage(), target(current="m"), MET, OPERATOR, "stage_outdated"),

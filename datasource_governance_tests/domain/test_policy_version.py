@@ -6,6 +6,7 @@ from datasource_governance.domain.policy_version import (
     recorded_approval_policy,
     recorded_quality_policy,
 )
+from datasource_governance.errors import GuardError
 from datasource_governance_tests.builders import quality_policy, rule
 from datasource_governance_tests.domain.lifecycle import MIDDAY, policy
 
@@ -48,6 +49,16 @@ def test_a_recorded_quality_policy_is_the_one_that_was_authored(authored):
 )
 def test_a_recorded_approval_policy_is_the_one_that_was_authored(authored):
     assert recorded_approval_policy(recorded(PolicyKind.APPROVAL, authored)) == authored
+
+
+def test_a_policy_altered_after_it_was_recorded_is_not_used():
+    lower = recorded(PolicyKind.QUALITY, quality_policy(rule()), hash=policy().hash)
+    fewer = recorded(PolicyKind.APPROVAL, policy(), document=policy(required=False).canonical)
+
+    for read, altered in ((recorded_quality_policy, lower), (recorded_approval_policy, fewer)):
+        with pytest.raises(GuardError) as caught:
+            read(altered)
+        assert caught.value.code == "evidence_chain_broken"
 
 
 def test_a_record_that_is_no_object_is_refused():

@@ -201,6 +201,30 @@ def test_without_a_quality_policy_nothing_is_proven_and_nothing_is_staged(world)
         world.stage(creator=None)
 
 
+class HasATwin:
+    """Validates, while another run with the same attestation is faster."""
+
+    def __init__(self, world, asked):
+        self.world = world
+        self.asked = asked
+        self.faster = None
+
+    def validate(self, policy, payload, previous):
+        self.faster = create(self.world, self.asked)
+        return self.world.application.evaluator().validate(policy, payload, previous)
+
+
+def test_of_two_runs_with_one_attestation_the_slower_gets_the_stage_of_the_faster(world):
+    world.declare()
+    asked = request(world, world.attest_delivery("creator", sha256_of(ROWS)))
+    evaluator = HasATwin(world, asked)
+
+    slower = create_stage(world.application.work(), evaluator, TypedPayload(ROWS), asked)
+
+    assert (evaluator.faster.created, slower.created) == (True, False)
+    assert slower.stage == evaluator.faster.stage
+
+
 class ChangesPolicyMeanwhile:
     """Validates, while somebody else brings another policy into force, a number of times."""
 
