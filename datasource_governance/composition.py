@@ -147,14 +147,19 @@ class Application:
             UnreadableSourceError: when the file is refused.
         """
         from datasource_governance.evaluation.payload import TypedPayload
-        from datasource_governance.sources.files import read_file
+        from datasource_governance.sources.child import Content
+        from datasource_governance.sources.files import read_content
+        from datasource_governance.sources.limits import DEFAULT_LIMITS, read_bounded
 
         path = self.delivery_folder(declaration) / checked_name(delivery)
         if path.is_symlink() or not path.is_file():
             raise NotFoundError(f"there is no delivery {delivery!r} of {declaration.id!r}")
-        with path.open("rb") as file:
-            sha256 = Sha256(hashlib.file_digest(file, "sha256").hexdigest())
-        return TypedPayload(read_file(path, declaration.csv)), sha256
+        # Hashed and decoded are the same bytes, whatever happens to the file meanwhile.
+        name, stored = read_bounded(path, DEFAULT_LIMITS)
+        sha256 = Sha256(hashlib.sha256(stored).hexdigest())
+        return TypedPayload(
+            read_content(Content(name=name, stored=stored, csv=declaration.csv))
+        ), sha256
 
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")

@@ -202,7 +202,14 @@ def verify(
 
 
 def is_signed(attestation: Attestation, key: ActorKey) -> bool:
-    """Tell whether this key made the signature; a key that was revoked later still did."""
+    """Tell whether this key made the signature and may speak for the actor.
+
+    A key that was revoked later still did.
+    """
+    claims = attestation.claims
+    if key.id != claims.key or (key.kind is KeyKind.ACTOR and key.actor != claims.actor):
+        return False
+
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -4,8 +4,14 @@ Source: SPEC section 7, last paragraph; section 6 (creator); section 17 (grants,
 """
 
 from datasource_governance.domain.actor import ActorId, Role
-from datasource_governance.domain.approval import Subject
-from datasource_governance.domain.attestation import KeyKind, key_id, reason_hash
+from datasource_governance.domain.approval import Decision, Subject, Verdict
+from datasource_governance.domain.attestation import (
+    Action,
+    Claims,
+    KeyKind,
+    key_id,
+    reason_hash,
+)
 from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import Datasource
 
@@ -18,6 +24,13 @@ def delivery_subject(datasource: str, file_sha256: Sha256) -> dict[str, Json]:
 def decision_subject(subject: Subject, reason: str) -> dict[str, Json]:
     """Return what an approver signs: the hashes that were reviewed, and the reason's."""
     return {**subject.document(), "reason_hash": reason_hash(reason)}
+
+
+def states_decision(claims: Claims, decision: Decision) -> bool:
+    """Tell whether claims are those of exactly this decision by its actor."""
+    action = Action.STAGE_APPROVE if decision.verdict is Verdict.APPROVE else Action.STAGE_REJECT
+    subject = decision_subject(decision.subject, decision.reason)
+    return (claims.actor, claims.action, dict(claims.subject)) == (decision.actor, action, subject)
 
 
 def promotion_subject(subject: Subject) -> dict[str, Json]:

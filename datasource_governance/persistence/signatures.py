@@ -17,12 +17,10 @@ from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.attestation import Action, Claims, key_id, read_claims, verify
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.evidence import TENANT_CHAIN, Break, BreakKind
-from datasource_governance.domain.subjects import decision_subject, delivery_subject
+from datasource_governance.domain.subjects import delivery_subject, states_decision
 from datasource_governance.errors import GuardError
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Row, Rows, row_key
-
-_DECIDED = {Verdict.APPROVE: Action.STAGE_APPROVE, Verdict.REJECT: Action.STAGE_REJECT}
 
 
 def find_unsigned(rows: Rows) -> list[Break]:
@@ -75,9 +73,7 @@ def _founding(rows: Rows) -> frozenset[str]:
 def _signed_decision(row: Row, claims: Claims) -> bool:
     if row["verdict"] not in set(Verdict):
         return False
-    decision = mapping.decision(row)
-    subject = decision_subject(decision.subject, decision.reason)
-    return claims.actor == decision.actor and _says(claims, _DECIDED[decision.verdict], subject)
+    return states_decision(claims, mapping.decision(row))
 
 
 def _signed_stage(row: Row, claims: Claims) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from datasource_governance.domain.actor import SYSTEM, ActorId, Role
-from datasource_governance.domain.approval import Quorum, subject_of
-from datasource_governance.domain.attestation import Action, Attestation
+from datasource_governance.domain.approval import Decision, Quorum, subject_of
+from datasource_governance.domain.attestation import Action, Attestation, is_signed
 from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import check_unbroken, datasource_chain
 from datasource_governance.domain.materialization import (
@@ -20,7 +20,7 @@ from datasource_governance.domain.materialization import (
     promotes_by_itself,
 )
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
-from datasource_governance.domain.subjects import promotion_subject
+from datasource_governance.domain.subjects import promotion_subject, states_decision
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
@@ -57,6 +57,7 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
 
         check_promotable(stage, target, quorum=quorum, actor=actor)
         _check_content(work, stage)
+        _check_signed(work, quorum)
         check_unbroken(work.evidence.breaks_about(datasource_chain(stage.datasource), stage.id))
         materialization = materialize(
             work.new_id(),
@@ -98,6 +99,25 @@ def _check_content(work: UnitOfWork, stage: Stage) -> None:
             stage=stage.id,
             different=("content",),
         )
+
+
+def _check_signed(work: UnitOfWork, quorum: Quorum | None) -> None:
+    """Refuse decisions that are not what their actors signed, whoever wrote them."""
+    for decision in quorum.approvals if quorum else ():
+        if not _is_signed(work, decision):
+            raise GuardError(
+                f"decision {decision.id} is not what its actor signed; run: evidence verify",
+                code="evidence_chain_broken",
+                decision=decision.id,
+            )
+
+
+def _is_signed(work: UnitOfWork, decision: Decision) -> bool:
+    attestation = work.authority.attestation(decision.attestation_id)
+    if attestation is None or not states_decision(attestation.claims, decision):
+        return False
+    key = work.authority.key(attestation.claims.key)
+    return key is not None and is_signed(attestation, key)
 
 
 def _save(

@@ -184,3 +184,24 @@ def test_broken_evidence_of_one_datasource_stops_no_other(world):
     world.declare()
 
     assert world.promote(world.stage()).created
+
+
+def test_a_decision_that_its_actor_did_not_sign_lets_nothing_through(world):
+    world.declare(approval=TWO_APPROVALS)
+    stage = world.stage()
+    signed = world.decide("approver-1", stage)
+    with world.application.work() as work:
+        work.decisions.add(
+            replace(signed, id="forged", actor="approver-2", attestation_id=stage.attestation_id)
+        )
+        work.evidence.append(
+            datasource_chain(world.datasource),
+            kind="stage.decided",
+            subject=stage.id,
+            facts={},
+            at=work.now(),
+        )
+        work.commit()
+
+    with world.refuses("evidence_chain_broken"):
+        world.promote(stage)
