@@ -48,6 +48,7 @@ HELD_BY = {
     "persistence/test_upgrade.py": [
         *("persistence/migrations/env.py", "persistence/migrations/versions/0001_initial.py"),
     ],
+    "services/test_promotion.py": ["services/recording.py"],
     "sources/test_csv.py": ["sources/csv_records.py", "sources/csv_types.py"],
     "sources/test_frames.py": ["sources/objects.py"],
     "sources/test_parquet.py": ["sources/limits.py"],

@@ -20,14 +20,13 @@ from datasource_governance.domain.approval import (
 )
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, reason_hash
-from datasource_governance.domain.event import event
-from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.policy_version import PolicyKind, recorded_approval_policy
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import decision_subject
 from datasource_governance.errors import NotFoundError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.recording import record
 
 _ACTION = {Verdict.APPROVE: Action.STAGE_APPROVE, Verdict.REJECT: Action.STAGE_REJECT}
 
@@ -134,18 +133,10 @@ def _record(work: UnitOfWork, decision: Decision) -> None:
         "reason_hash": reason_hash(decision.reason),
         "expires_at": decision.expires_at.isoformat() if decision.expires_at else None,
     }
-    work.outbox.add(
-        event(
-            work.new_id(),
-            "stage.decided",
-            datasource=decision.subject.datasource,
-            facts=facts,
-            now=decision.decided_at,
-        )
-    )
-    work.evidence.append(
-        datasource_chain(decision.subject.datasource),
-        kind="stage.decided",
+    record(
+        work,
+        decision.subject.datasource,
+        "stage.decided",
         subject=decision.subject.stage,
         facts=facts,
         at=decision.decided_at,

@@ -10,8 +10,6 @@ from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation
 from datasource_governance.domain.datasource import Datasource
-from datasource_governance.domain.event import event
-from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.retention_policy import RetentionPolicy
@@ -20,6 +18,7 @@ from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.recording import record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +122,10 @@ def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) ->
         "promotion": target.promotion,
         "author": author,
     }
-    work.outbox.add(
-        event(
-            work.new_id(),
-            "governance.applied",
-            datasource=target.datasource,
-            facts=facts,
-            now=now,
-        )
-    )
-    work.evidence.append(
-        datasource_chain(target.datasource),
-        kind="governance.applied",
+    record(
+        work,
+        target.datasource,
+        "governance.applied",
         subject=target.datasource,
         facts=facts,
         at=now,

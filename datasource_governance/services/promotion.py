@@ -10,7 +10,6 @@ from datetime import datetime
 from datasource_governance.domain.actor import SYSTEM, ActorId, Role
 from datasource_governance.domain.approval import Decision, Quorum, subject_of
 from datasource_governance.domain.attestation import Action, Attestation, is_signed
-from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import check_unbroken, datasource_chain
 from datasource_governance.domain.materialization import (
     Materialization,
@@ -26,6 +25,7 @@ from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.approval import quorum_at, quorum_of
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.recording import record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,18 +149,10 @@ def _save(
         "superseded": [other.id for other in superseded],
         "actor": materialization.created_by,
     }
-    work.outbox.add(
-        event(
-            work.new_id(),
-            "materialization.promoted",
-            datasource=stage.datasource,
-            facts=facts,
-            now=materialization.created_at,
-        )
-    )
-    work.evidence.append(
-        datasource_chain(stage.datasource),
-        kind="stage.promoted",
+    record(
+        work,
+        stage.datasource,
+        "stage.promoted",
         subject=stage.id,
         facts=facts,
         at=materialization.created_at,

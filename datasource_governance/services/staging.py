@@ -10,7 +10,6 @@ from datasource_governance.domain.actor import UNATTESTED, ActorId, Role
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, verify
 from datasource_governance.domain.canonical import Sha256
-from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.policy_version import (
     PolicyKind,
@@ -27,6 +26,7 @@ from datasource_governance.domain.validation import Validation
 from datasource_governance.errors import GuardError, NotFoundError, ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.recording import record
 
 _ATTEMPTS = 3
 
@@ -233,18 +233,10 @@ def _record(work: UnitOfWork, stage: Stage) -> None:
         "validation_hash": stage.validation_hash,
         "row_count": stage.row_count,
     }
-    work.outbox.add(
-        event(
-            work.new_id(),
-            "stage.created",
-            datasource=stage.datasource,
-            facts=facts,
-            now=stage.created_at,
-        )
-    )
-    work.evidence.append(
-        datasource_chain(stage.datasource),
-        kind="stage.created",
+    record(
+        work,
+        stage.datasource,
+        "stage.created",
         subject=stage.id,
         facts=facts,
         at=stage.created_at,

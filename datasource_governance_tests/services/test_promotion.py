@@ -161,10 +161,10 @@ def test_every_transition_writes_one_event_numbered_without_a_gap(approved):
         "stage.created",
         "stage.decided",
         "stage.decided",
-        "materialization.promoted",
+        "stage.promoted",
         "governance.applied",
         "stage.created",
-        "materialization.promoted",
+        "stage.promoted",
         "stage.created",
     ]
     assert [number for number, _, _ in found] == list(range(1, 10))
