@@ -28,7 +28,7 @@ def test_evidence_that_holds_is_counted(office):
 
 def test_an_altered_row_is_named(office):
     stage = office.stage()
-    tamper(office, "UPDATE governance.stage SET creator = 'mallory'", "stage")
+    tamper(office, "UPDATE governance.stage SET delivery = 'mallory'", "stage")
 
     people = office("evidence", "verify")
     scripts = office("evidence", "verify", "--json")

@@ -279,7 +279,7 @@ def test_broken_evidence_fails_the_check_which_names_the_break(ungated, instance
     ungated.promote(stage)
     ungated.as_superuser(
         "ALTER TABLE governance.stage DISABLE TRIGGER USER;"
-        f"UPDATE governance.stage SET creator = 'mallory' WHERE id = '{stage.id}'"
+        f"UPDATE governance.stage SET delivery = 'mallory' WHERE id = '{stage.id}'"
     )
 
     run = promotion_run(ungated, stage.id, instance)

@@ -111,7 +111,9 @@ def test_memory_that_a_real_file_asks_for_is_bounded():
             content(stored, "a.parquet"), ChildLimits(memory_bytes=450 * MEBIBYTE)
         )
 
-    assert kinds_and_names(decode) in ([("decoder_died", ())], [("malformed_parquet", ())])
+    # Which library notices first, and whether it survives noticing, is not ours to say.
+    ((kind, _),) = kinds_and_names(decode)
+    assert kind in {"decoder_died", "malformed_parquet", "too_large"}
 
 
 def test_a_child_inherits_no_secret_no_file_and_no_terminal(monkeypatch, tmp_path):
