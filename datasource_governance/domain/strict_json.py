@@ -22,7 +22,7 @@ MAXIMUM_DOCUMENT_BYTES = 1024 * 1024
 MAXIMUM_DEPTH = 32
 MAXIMUM_SIGNIFICANT_DIGITS = 17
 
-_TEXT_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 _LARGEST_DOUBLE = int(sys.float_info.max)
 _TOO_FAR = "a number beyond double range"
 _TOO_FINE = f"a fraction with more than {MAXIMUM_SIGNIFICANT_DIGITS} significant digits"

@@ -62,11 +62,25 @@ def is_strictly_quoted(content: bytes, delimiter: bytes, start: int) -> bool:
     """Tell whether every quoted cell from an offset on is closed and nothing follows its quote."""
     if content.find(b'"', start) < 0:
         return True
+    run = _run(delimiter)
+    while start < len(content):
+        found = run.match(content, start)
+        if found is None:
+            return False
+        start = found.end()
+    return True
+
+
+def _run(delimiter: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of some cells, quoted strictly, with all that is between them.
+
+    It is bounded and not possessive: before Python 3.11.5 a possessive repeat of alternatives does
+    not match all that it should, and an unbounded one keeps a way back for every cell of a file.
+    """
     d = re.escape(delimiter)
     quoted = rb"(?<![^\r\n" + d + rb'])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n' + d + rb"]|\Z)"
     quote_as_text = rb"(?<=[^\r\n" + d + rb'])"[^\r\n' + d + rb"]*+"
-    pattern = re.compile(rb'(?:[^"]++|' + quoted + rb"|" + quote_as_text + rb")*+")
-    return pattern.fullmatch(content, start) is not None
+    return re.compile(rb'(?:[^"]++|' + quoted + rb"|" + quote_as_text + rb"){1,1000}")
 
 
 def record_problems(content: bytes, delimiter: bytes, start: int, columns: int) -> list[Problem]:

@@ -331,3 +331,15 @@ def test_options_of_another_form_are_refused_all_at_once():
 def test_a_delimiter_is_one_ascii_character_that_means_nothing_else(delimiter):
     with pytest.raises(InvalidArgumentError):
         CsvOptions(delimiter=delimiter)
+
+
+def test_thousands_of_quoted_cells_are_strict_and_one_that_is_not_is_named():
+    # Python before 3.11.5 lost its way in a long repeat of alternatives.
+    lines = [f'"{number}","a ""b"" c",d"e' for number in range(5000)]
+
+    table = read_csv("\n".join(["a,b,c", *lines]).encode())
+
+    assert table.num_rows == 5000
+    assert kinds_and_names(lambda: read_csv("\n".join(["a,b,c", *lines, '"x"y,"",']).encode())) == [
+        ("malformed_csv", ("5001",))
+    ]
