@@ -18,7 +18,11 @@ from datasource_governance.domain.approval import (
 )
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.materialization import Promotion
-from datasource_governance.domain.subjects import decision_subject, promotion_subject
+from datasource_governance.domain.subjects import (
+    decision_action,
+    decision_subject,
+    promotion_subject,
+)
 from datasource_governance.errors import GuardError
 from datasource_governance.services.approval import AttestedDecision, decide_stage, quorum_of
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
@@ -30,7 +34,6 @@ ReviewedOption = Annotated[
     str | None,
     typer.Option("--reviewed", help="Stage fingerprint that you reviewed; refused if it differs."),
 ]
-_ACTIONS = {Verdict.APPROVE: Action.STAGE_APPROVE, Verdict.REJECT: Action.STAGE_REJECT}
 
 
 def approve(
@@ -105,7 +108,7 @@ def decide(
             f"stage show {stage_id}",
             code="stage_outdated",
         )
-    attestation = author.attest(_ACTIONS[verdict], decision_subject(subject, reason))
+    attestation = author.attest(decision_action(verdict), decision_subject(subject, reason))
     request = AttestedDecision(
         verdict=verdict, reason=reason, subject=subject, attestation=attestation
     )

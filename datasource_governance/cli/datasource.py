@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json
+from datasource_governance.cli.output import ActorOption, JsonOption, console, instant, print_json
 from datasource_governance.cli.session import application, signer
 from datasource_governance.composition import Application
 from datasource_governance.declarations import read_declarations
@@ -105,7 +105,7 @@ def show(datasource: str, json: JsonOption = False) -> int:
             version.version or "",
             version.hash[:12],
             "yes" if version.hash in in_force else "",
-            version.created_at.strftime("%Y-%m-%d %H:%M:%S"),
+            instant(version.created_at),
         )
     current = f"revision {target.revision}, {target.current}" if target.current else "none yet"
     console().print(f"{datasource}: current materialization: {current}", markup=False)

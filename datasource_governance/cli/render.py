@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from datasource_governance.cli.output import instant
 from datasource_governance.domain.approval import Decision, Quorum
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.stage import Stage
@@ -89,7 +90,7 @@ def stage_table(stages: Sequence[Stage]) -> Table:
             coloured(stage.outcome),
             str(stage.row_count),
             stage.creator,
-            stage.created_at.strftime("%Y-%m-%d %H:%M:%S"),
+            instant(stage.created_at),
         )
     return table
 
@@ -106,6 +107,6 @@ def decision_table(decisions: Sequence[Decision], quorum: Quorum | None) -> Tabl
             decision.actor,
             decision.verdict,
             why.get(decision.id, "yes"),
-            decision.decided_at.strftime("%Y-%m-%d %H:%M:%S"),
+            instant(decision.decided_at),
         )
     return table

@@ -145,13 +145,9 @@ def _first_state(outcome: Outcome, *, approval_required: bool) -> StageState:
     return StageState.AWAITING_APPROVAL if approval_required else StageState.READY
 
 
-def check_live(stage: Stage, target: Target) -> None:
-    """Refuse a stage whose base or policies are not the target's present ones.
-
-    Raises:
-        GuardError: code `stage_outdated`, naming what differs and what to do.
-    """
-    different = [
+def changed_since(stage: Stage, target: Target) -> list[str]:
+    """Return what the stage is bound to that is no longer the target's present one."""
+    return [
         name
         for name, bound, present in (
             ("base materialization", stage.base, target.current),
@@ -160,6 +156,15 @@ def check_live(stage: Stage, target: Target) -> None:
         )
         if bound != present
     ]
+
+
+def check_live(stage: Stage, target: Target) -> None:
+    """Refuse a stage whose base or policies are not the target's present ones.
+
+    Raises:
+        GuardError: code `stage_outdated`, naming what differs and what to do.
+    """
+    different = changed_since(stage, target)
     if stage.state is StageState.SUPERSEDED and not different:
         different = ["base materialization"]
     if different:

@@ -26,9 +26,14 @@ def decision_subject(subject: Subject, reason: str) -> dict[str, Json]:
     return {**subject.document(), "reason_hash": reason_hash(reason)}
 
 
+def decision_action(verdict: Verdict) -> Action:
+    """Return the action that an approver signs for a verdict."""
+    return Action.STAGE_APPROVE if verdict is Verdict.APPROVE else Action.STAGE_REJECT
+
+
 def states_decision(claims: Claims, decision: Decision) -> bool:
     """Tell whether claims are those of exactly this decision by its actor."""
-    action = Action.STAGE_APPROVE if decision.verdict is Verdict.APPROVE else Action.STAGE_REJECT
+    action = decision_action(decision.verdict)
     subject = decision_subject(decision.subject, decision.reason)
     return (claims.actor, claims.action, dict(claims.subject)) == (decision.actor, action, subject)
 

@@ -19,16 +19,14 @@ from datasource_governance.domain.approval import (
     tally,
 )
 from datasource_governance.domain.approval_policy import ApprovalPolicy
-from datasource_governance.domain.attestation import Action, Attestation, reason_hash
+from datasource_governance.domain.attestation import Attestation, reason_hash
 from datasource_governance.domain.policy_version import PolicyKind, recorded_approval_policy
 from datasource_governance.domain.stage import Stage, StageState
-from datasource_governance.domain.subjects import decision_subject
+from datasource_governance.domain.subjects import decision_action, decision_subject
 from datasource_governance.errors import NotFoundError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
 from datasource_governance.services.recording import record
-
-_ACTION = {Verdict.APPROVE: Action.STAGE_APPROVE, Verdict.REJECT: Action.STAGE_REJECT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +56,7 @@ def decide_stage(work: UnitOfWork, request: AttestedDecision) -> Decision:
         actor = attest(
             work,
             request.attestation,
-            action=_ACTION[request.verdict],
+            action=decision_action(request.verdict),
             subject=decision_subject(request.subject, request.reason),
             now=now,
         )

@@ -18,7 +18,7 @@ from datasource_governance.domain.materialization import (
     materialize,
     promotes_by_itself,
 )
-from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
+from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState, changed_since
 from datasource_governance.domain.subjects import promotion_subject, states_decision
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
@@ -181,13 +181,8 @@ def promotable_stages(work: UnitOfWork, datasource: str) -> Sequence[Stage]:
         return [
             stage
             for stage in work.stages.list(datasource, OPEN_STATES)
-            if _is_live(stage, target) and _needs_nobody(work, stage, target)
+            if not changed_since(stage, target) and _needs_nobody(work, stage, target)
         ]
-
-
-def _is_live(stage: Stage, target: Target) -> bool:
-    bound = (stage.base, stage.quality_policy_hash, stage.approval_policy_hash)
-    return bound == (target.current, target.quality_policy_hash, target.approval_policy_hash)
 
 
 def _needs_nobody(work: UnitOfWork, stage: Stage, target: Target) -> bool:
