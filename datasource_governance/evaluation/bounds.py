@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from datasource_governance.domain.quality_policy import Number, RangeRule
 from datasource_governance.evaluation import mixtures
+from datasource_governance.evaluation.columns import Column
 from datasource_governance.evaluation.detect import is_kind_struct
 from datasource_governance.evaluation.number_line import NumberLine, number_line
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def outside(column: "pa.ChunkedArray", field: "pa.Field", rule: RangeRule) -> "pa.ChunkedArray":
+def outside(column: Column, rule: RangeRule) -> "pa.ChunkedArray":
     """Return true where a value lies outside the bounds; what is said of a null does not count.
 
     Bounds are inclusive and exact at any size; infinities compare. A value that is not a number
@@ -23,11 +24,11 @@ def outside(column: "pa.ChunkedArray", field: "pa.Field", rule: RangeRule) -> "p
     """
     import pyarrow.compute as pc
 
-    if is_kind_struct(field):
-        return mixtures.outside(column, rule)
-    line = number_line(column)
+    if is_kind_struct(column.field):
+        return mixtures.outside(column.values, rule)
+    line = number_line(column.values)
     if line is None:
-        return pc.is_valid(column)
+        return pc.invert(column.nulls())
     below = None if rule.minimum is None else _below(line, rule.minimum)
     above = None if rule.maximum is None else _above(line, rule.maximum)
     sides = [side for side in (below, above) if side is not None]

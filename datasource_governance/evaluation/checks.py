@@ -21,11 +21,11 @@ from datasource_governance.domain.quality_policy import Rule
 from datasource_governance.domain.validation import RuleOutcome, Status
 from datasource_governance.errors import EvaluationError, InvalidArgumentError
 from datasource_governance.evaluation.boundary import attempt
-from datasource_governance.evaluation.frames import restored
+from datasource_governance.evaluation.columns import FrameColumns
 from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
-from datasource_governance.sources.frames import from_data
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
 
 Recorder = MutableMapping[str, RuleOutcome]
@@ -33,20 +33,20 @@ Recorder = MutableMapping[str, RuleOutcome]
 
 
 class _Pass:
-    """What the checks of one `validate` call share: the typed form of the frame they are handed."""
+    """What the checks of one `validate` call share: the typed columns of the frame they get."""
 
     def __init__(self, typed: "pa.Schema | None") -> None:
         self._typed = typed
         self._frame: object = None
-        self._table: pa.Table | None = None
+        self._columns: FrameColumns | None = None
 
     def outcome(self, rule: Rule, frame: object) -> RuleOutcome:
         """Return what the rule finds in the frame; an exception is `error`, never `failed`."""
         if self._frame is not frame:
             self._frame = frame
-            self._table = attempt(lambda: restored(from_data(frame), self._typed))
-        table = self._table
-        found = None if table is None else attempt(lambda: evaluate_rule(rule, table))
+            self._columns = attempt(lambda: FrameColumns(_eager(frame), self._typed))
+        columns = self._columns
+        found = None if columns is None else attempt(lambda: evaluate_rule(rule, columns))
         return found or not_evaluated(rule)
 
 
@@ -76,7 +76,7 @@ class EveryRow:
             EvaluationError: the query of a lazy frame failed.
             pandera.errors.SchemaErrors: naming the rules that do not pass, without the frame.
         """
-        frame = _collected(check_obj)
+        frame = self._collected(check_obj)
         pandera_validate = super().validate  # type: ignore[misc]  # the class mixed with has it
         given = inspect.signature(pandera_validate).bind(frame, *args, **options).arguments
         if any(given.get(name) is not None for name in ("head", "tail", "sample")):
@@ -84,6 +84,19 @@ class EveryRow:
         with self._whole_pass():
             result = pandera_validate(**given)
         return result if frame is check_obj else result.lazy()
+
+    def _collected(self, frame: Any) -> Any:  # noqa: ANN401 - Pandera is untyped
+        """Return a lazy frame collected: Pandera would skip its checks, or run its query for each.
+
+        Only the columns that rules name are read, and one where they name none, for its height.
+        """
+        if not _is_lazy(frame):
+            return frame
+        names = {name for check in self.checks for name in check.rule.fields}  # type: ignore[attr-defined]  # Pandera's
+        collected = attempt(lambda: _of_columns(frame, names).collect())
+        if collected is None:
+            raise EvaluationError("the query of the lazy frame failed")
+        return collected
 
     @contextmanager
     def _whole_pass(self) -> Iterator[None]:
@@ -103,14 +116,21 @@ class EveryRow:
             _PASS.reset(token)
 
 
-def _collected(frame: Any) -> Any:  # noqa: ANN401 - Pandera is untyped
-    """Return a lazy frame collected: Pandera would skip its checks, or run its query for each."""
-    if type(frame).__name__ != "LazyFrame":
-        return frame
-    collected = attempt(frame.collect)
-    if collected is None:
-        raise EvaluationError("the query of the lazy frame failed")
-    return collected
+def _is_lazy(frame: object) -> bool:
+    return type(frame).__name__ == "LazyFrame"
+
+
+def _eager(frame: Any) -> Any:  # noqa: ANN401 - Pandera is untyped
+    """Return the frame that Pandera made lazy; its columns are in memory already."""
+    return frame.collect() if _is_lazy(frame) else frame
+
+
+def _of_columns(query: "pl.LazyFrame", names: set[str]) -> "pl.LazyFrame":
+    import polars.selectors as cs
+
+    there = query.collect_schema().names()
+    wanted = [name for name in there if name in names] or there[:1]
+    return query.select(cs.by_name(wanted))
 
 
 @functools.cache
@@ -135,7 +155,7 @@ def check_class() -> Any:  # noqa: ANN401 - Pandera is untyped
 
         def __call__(self, check_obj: object, column: str | None = None) -> CheckResult:  # type: ignore[explicit-override]  # typing.override is new in 3.12  # noqa: ARG002 - Pandera's signature
             passed = self.passes(check_obj)
-            answer = _as_query(passed) if type(check_obj).__name__ == "LazyFrame" else passed
+            answer = _as_query(passed) if _is_lazy(check_obj) else passed
             return CheckResult(answer, answer, None, None)
 
     return RuleCheck

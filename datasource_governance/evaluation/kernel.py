@@ -1,4 +1,4 @@
-"""One rule over one typed table: how many rows violate it, and the first of them.
+"""One rule over typed columns: how many rows violate it, and the first of them.
 
 A rule becomes one bit per row; counting the bits and finding the first 25 costs the same whether
 one row fails or all do. Field names are only ever compared: columns are taken by position.
@@ -26,6 +26,7 @@ from datasource_governance.domain.validation import (
     Status,
 )
 from datasource_governance.evaluation.bounds import outside
+from datasource_governance.evaluation.columns import Column, Columns
 from datasource_governance.evaluation.detect import logical_type
 from datasource_governance.evaluation.membership import listed
 from datasource_governance.evaluation.uniqueness import duplicated
@@ -36,22 +37,24 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 
 
-def evaluate_rule(rule: Rule, table: "pa.Table") -> RuleOutcome:
-    """Return what one rule finds in a typed table.
+def evaluate_rule(rule: Rule, columns: Columns) -> RuleOutcome:
+    """Return what one rule finds.
 
     A rule about an absent field fails and names every absent field. Over zero rows rules about rows
     pass with 0. No value makes a rule raise.
     """
-    missing = tuple(name for name in rule.fields if table.schema.get_field_index(name) < 0)
+    found = {name: columns.find(name) for name in rule.fields}
+    missing = tuple(name for name, column in found.items() if column is None)
     if missing:
         return _outcome(rule, Reason.MISSING_FIELD, fields=missing)
     if isinstance(rule, RowCountRule):
-        return _outcome(rule, None if _counts(rule, table.num_rows) else Reason.ROW_COUNT)
+        return _outcome(rule, None if _counts(rule, columns.row_count) else Reason.ROW_COUNT)
     if isinstance(rule, RequiredFieldsRule):
         return _outcome(rule, None)
+    parts = [column for column in found.values() if column is not None]
     if isinstance(rule, FieldRule):
-        return _evaluate_field(rule, table)
-    mask, reason = _violations(rule, table)
+        return _evaluate_field(rule, parts)
+    mask, reason = _violations(rule, parts)
     return _about_rows(rule, reason, mask)
 
 
@@ -72,51 +75,43 @@ def _counts(rule: RowCountRule, rows: int) -> bool:
     return enough and (rule.maximum is None or rows <= rule.maximum)
 
 
-def _evaluate_field(rule: FieldRule, table: "pa.Table") -> RuleOutcome:
-    field = _field(table, rule.field)
-    if rule.data_type is not None and not logical_type(field).meets(rule.data_type):
+def _evaluate_field(rule: FieldRule, parts: list[Column]) -> RuleOutcome:
+    (column,) = parts
+    if rule.data_type is not None and not logical_type(column.field).meets(rule.data_type):
         return _outcome(rule, Reason.TYPE_MISMATCH)
     if rule.nullable is not False:
         return _outcome(rule, None)
-    return _about_rows(rule, Reason.NULLABILITY, _nulls(table, rule.fields))
+    return _about_rows(rule, Reason.NULLABILITY, column.nulls())
 
 
 def _violations(
-    rule: NotNullRule | UniqueRule | RangeRule | ReferentialRule, table: "pa.Table"
-) -> tuple["pa.ChunkedArray", Reason]:
+    rule: NotNullRule | UniqueRule | RangeRule | ReferentialRule, parts: list[Column]
+) -> tuple["pa.Array | pa.ChunkedArray", Reason]:
     import pyarrow.compute as pc
 
     if isinstance(rule, NotNullRule):
-        return _nulls(table, rule.fields), Reason.NULL
+        return _any_null(parts), Reason.NULL
     if isinstance(rule, UniqueRule):
-        mask = duplicated([_column(table, name) for name in rule.fields])
+        mask = duplicated([column.key() for column in parts])
         if rule.ignore_nulls:
-            mask = pc.and_not(mask, _nulls(table, rule.fields))
+            mask = pc.and_not(mask, _any_null(parts))
         return mask, Reason.DUPLICATE
-    column, field = _column(table, rule.field), _field(table, rule.field)
+    (column,) = parts
     if isinstance(rule, RangeRule):
-        mask, reason = outside(column, field, rule), Reason.OUT_OF_RANGE
+        mask, reason = outside(column, rule), Reason.OUT_OF_RANGE
     else:
-        mask, reason = pc.invert(listed(column, field, rule.allowed_values)), Reason.NOT_ALLOWED
-    return pc.if_else(pc.is_null(column), not rule.allow_null, mask), reason
+        mask, reason = pc.invert(listed(column, rule.allowed_values)), Reason.NOT_ALLOWED
+    return pc.if_else(column.nulls(), not rule.allow_null, mask), reason
 
 
-def _nulls(table: "pa.Table", names: tuple[str, ...]) -> "pa.ChunkedArray":
+def _any_null(parts: list[Column]) -> "pa.Array | pa.ChunkedArray":
     """Return true where any of the fields is null; a row counts once."""
     import pyarrow.compute as pc
 
-    return functools.reduce(pc.or_, (pc.is_null(_column(table, name)) for name in names))
+    return functools.reduce(pc.or_, (column.nulls() for column in parts))
 
 
-def _column(table: "pa.Table", name: str) -> "pa.ChunkedArray":
-    return table.column(table.schema.get_field_index(name))
-
-
-def _field(table: "pa.Table", name: str) -> "pa.Field":
-    return table.schema.field(table.schema.get_field_index(name))
-
-
-def _about_rows(rule: Rule, reason: Reason, mask: "pa.ChunkedArray") -> RuleOutcome:
+def _about_rows(rule: Rule, reason: Reason, mask: "pa.Array | pa.ChunkedArray") -> RuleOutcome:
     import pyarrow.compute as pc
 
     affected = pc.sum(mask).as_py() or 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from datasource_governance.domain.quality_policy import Code, Number
 from datasource_governance.evaluation import mixtures
+from datasource_governance.evaluation.columns import Column
 from datasource_governance.evaluation.detect import is_kind_struct
 from datasource_governance.evaluation.number_line import NumberLine, number_line, numbers_among
 
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def listed(
-    column: "pa.ChunkedArray", field: "pa.Field", codes: tuple[Code, ...]
-) -> "pa.ChunkedArray":
+def listed(column: Column, codes: tuple[Code, ...]) -> "pa.Array | pa.ChunkedArray":
     """Return true where a value is one of the codes; what is said of a null does not count.
 
     Text matches text by code points, numbers match numbers by value, booleans match booleans; no
@@ -26,16 +25,17 @@ def listed(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if is_kind_struct(field):
-        return mixtures.listed(column, codes)
-    line = number_line(column)
+    if is_kind_struct(column.field):
+        return mixtures.listed(column.values, codes)
+    if pa.types.is_large_string(column.field.type):
+        return column.texts_among([code for code in codes if isinstance(code, str)])
+    line = number_line(column.values)
     if line is not None:
         return pc.is_in(line.column, value_set=line.values(_points(line, numbers_among(codes))))
-    same_kind = {pa.large_string(): str, pa.bool_(): bool}.get(column.type)
-    if same_kind is None:
-        return pc.is_null(column)
-    alike = [code for code in codes if isinstance(code, same_kind)]
-    return pc.is_in(column, value_set=pa.array(alike, column.type))
+    if not pa.types.is_boolean(column.field.type):
+        return column.nulls()
+    alike = [code for code in codes if isinstance(code, bool)]
+    return pc.is_in(column.values, value_set=pa.array(alike, pa.bool_()))
 
 
 def _points(line: NumberLine, numbers: Iterable[Number]) -> list[int | float]:

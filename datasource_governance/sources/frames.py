@@ -41,9 +41,29 @@ def from_data(data: object) -> "pa.Table":
     )
 
 
+def names_of(frame: "pd.DataFrame | pl.DataFrame") -> list[str]:
+    """Return the names of a frame's fields in order, checked.
+
+    Raises:
+        UnreadableSourceError: names that are repeated, blank or no text.
+    """
+    check_names(frame.columns, what="DataFrame")
+    return [str(name) for name in frame.columns]
+
+
+def typed_column(frame: "pd.DataFrame | pl.DataFrame", name: str, place: int) -> "pa.Table":
+    """Return one field of a frame in the typed form, as a table of one column.
+
+    Raises:
+        UnreadableSourceError: as `from_data`.
+    """
+    if type(frame).__module__.startswith("pandas"):
+        return table_of([name], [_pandas_column(name, frame.iloc[:, place])])
+    return table_of([name], [_polars_column(frame.to_series(place))])
+
+
 def _from_pandas(frame: "pd.DataFrame") -> "pa.Table":
-    check_names(frame.columns, what="pandas DataFrame")
-    names = [str(name) for name in frame.columns]
+    names = names_of(frame)
     return table_of(
         names, [_pandas_column(name, frame.iloc[:, place]) for place, name in enumerate(names)]
     )
@@ -80,8 +100,7 @@ def _pandas_array(series: "pd.Series") -> "pa.Array":
 
 
 def _from_polars(frame: "pl.DataFrame") -> "pa.Table":
-    check_names(frame.columns, what="polars DataFrame")
-    return table_of(frame.columns, [_polars_column(series) for series in frame])
+    return table_of(names_of(frame), [_polars_column(series) for series in frame])
 
 
 def _polars_column(series: "pl.Series") -> Column:

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from datasource_governance.evaluation.columns import TableColumns
 from datasource_governance.evaluation.kernel import evaluate_rule
 from datasource_governance.sources.typed import to_typed
 from datasource_governance_tests.builders import quality_policy, rule
@@ -12,7 +13,7 @@ def judge(table, rule_type, **keys):
     if not isinstance(table, pa.Table):
         table = pa.table({"x": table})
     (parsed,) = quality_policy(rule(rule_type, **keys)).rules
-    return evaluate_rule(parsed, to_typed(table))
+    return evaluate_rule(parsed, TableColumns(to_typed(table)))
 
 
 def rows(table, rule_type, **keys):

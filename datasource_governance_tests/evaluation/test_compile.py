@@ -179,9 +179,30 @@ def test_what_has_no_typed_form_is_an_error_and_never_a_failure():
     found = failing(schema, pd.DataFrame({"x": pd.Series([1, object()], dtype=object)}))
 
     assert found == {one.id for one in POLICY.rules}
-    assert {(one.status, one.reason, one.affected) for one in outcomes.values()} == {
+    about_x = [outcomes[one.id] for one in POLICY.rules if "x" in one.fields]
+    assert {(one.status, one.reason, one.affected) for one in about_x} == {
         (Status.ERROR, Reason.NOT_EVALUATED, None)
     }
+    assert {outcomes["three"].status, outcomes["columns"].status} == {Status.FAILED}
+
+
+def test_a_column_that_no_rule_names_may_be_without_a_typed_form():
+    frame = pd.DataFrame({"x": [1, 2, 3], "other": pd.Series([object()] * 3, dtype=object)})
+
+    assert failing(pandera_schema(POLICY, "pandas"), frame) == {"columns"}
+
+
+def test_of_a_lazy_frame_only_the_columns_that_rules_name_are_read():
+    query = pl.LazyFrame({"x": [1, 2, 3], "other": ["a", "b", "c"]})
+    unread = query.with_columns(pl.col("other").cast(pl.Int64))
+
+    assert failing(pandera_schema(POLICY, "polars"), unread) == {"columns"}
+
+
+def test_a_policy_about_the_number_of_rows_alone_counts_those_of_a_lazy_frame():
+    policy = quality_policy(rule("row_count", id="rows", maximum=2))
+
+    assert failing(pandera_schema(policy, "polars"), pl.LazyFrame({"x": [1, 2, 3]})) == {"rows"}
 
 
 def test_a_lazy_query_that_fails_is_refused_without_its_message():

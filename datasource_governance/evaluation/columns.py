@@ -1,0 +1,188 @@
+"""The columns that rules are about, each brought to the typed form when it is first asked for.
+
+A rule names one or a few fields, so a frame of many columns is not converted whole. What Polars
+already holds in a comparable form is used as it is: to change the layout of text costs more than
+most rules do.
+
+Source: SPEC sections 3 and 5.
+"""
+
+import functools
+from typing import TYPE_CHECKING, Any, Protocol
+
+from datasource_governance.evaluation.keys import key_of
+from datasource_governance.sources.frames import names_of, typed_column
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+
+class Column(Protocol):
+    """One typed column. All masks are Arrow booleans without nulls, one per row."""
+
+    @property
+    def field(self) -> "pa.Field":
+        """Name, type and mark."""
+        ...
+
+    @property
+    def values(self) -> "pa.ChunkedArray":
+        """The typed values."""
+        ...
+
+    def nulls(self) -> "pa.Array | pa.ChunkedArray":
+        """Return true where the value is null."""
+        ...
+
+    def key(self) -> "pl.Series":
+        """Return a series that is equal exactly where values are; null where they are."""
+        ...
+
+    def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
+        """Return true where a value of this text column is one of the texts; false for null."""
+        ...
+
+
+class Columns(Protocol):
+    """The columns of one payload or frame."""
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are, also where there are no columns."""
+        ...
+
+    def find(self, name: str) -> Column | None:
+        """Return the column of exactly that name."""
+        ...
+
+
+class ArrowColumn:
+    """A column whose typed form is at hand."""
+
+    def __init__(self, field: "pa.Field", values: "pa.ChunkedArray") -> None:
+        self.field = field
+        self.values = values
+
+    def nulls(self) -> "pa.Array | pa.ChunkedArray":
+        """Return true where the value is null."""
+        import pyarrow.compute as pc
+
+        return pc.is_null(self.values)
+
+    def key(self) -> "pl.Series":
+        """Return the values as Polars compares them."""
+        return key_of(self.values)
+
+    def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
+        """Return true where a value is one of the texts."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        return pc.is_in(self.values, value_set=pa.array(texts, self.values.type))
+
+
+class PolarsColumn:
+    """A column of a Polars frame whose own values compare as typed ones do."""
+
+    def __init__(self, field: "pa.Field", series: "pl.Series", frame: "FrameColumns") -> None:
+        self.field = field
+        self._series = series
+        self._frame = frame
+
+    @functools.cached_property
+    def values(self) -> "pa.ChunkedArray":
+        """The typed values."""
+        return self._frame.typed(self.field.name).column(0)
+
+    def nulls(self) -> "pa.Array | pa.ChunkedArray":
+        """Return true where the value is null."""
+        return self._series.is_null().to_arrow()
+
+    def key(self) -> "pl.Series":
+        """Return the series itself."""
+        return self._series
+
+    def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
+        """Return true where a value is one of the texts."""
+        return self._series.is_in(texts).fill_null(value=False).to_arrow()
+
+
+class TableColumns:
+    """The columns of a typed table."""
+
+    def __init__(self, table: "pa.Table") -> None:
+        self._table = table
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return int(self._table.num_rows)
+
+    def find(self, name: str) -> Column | None:
+        """Return the column of exactly that name."""
+        place = self._table.schema.get_field_index(name)
+        if place < 0:
+            return None
+        return ArrowColumn(self._table.schema.field(place), self._table.column(place))
+
+
+class FrameColumns:
+    """The columns of a pandas or Polars frame.
+
+    `typed` is the Arrow schema of the typed form where the frame was made from one: types and marks
+    that the library cannot carry are restored from it.
+
+    Raises:
+        UnreadableSourceError: names that are repeated, blank or no text; a column without a typed
+            form is refused when it is asked for.
+    """
+
+    def __init__(self, frame: Any, typed: "pa.Schema | None") -> None:  # noqa: ANN401 - Pandera is untyped
+        self._frame = frame
+        self._typed = typed
+        self._places = {name: place for place, name in enumerate(names_of(frame))}
+        self._found: dict[str, Column] = {}
+
+    @property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return len(self._frame)
+
+    def find(self, name: str) -> Column | None:
+        """Return the column of exactly that name."""
+        if name not in self._places:
+            return None
+        if name not in self._found:
+            self._found[name] = self._column(name)
+        return self._found[name]
+
+    def _column(self, name: str) -> Column:
+        if type(self._frame).__module__.startswith("polars"):
+            series = self._frame.to_series(self._places[name])
+            if _compares_alike(series.dtype):
+                field = self._restored(typed_column(series.clear().to_frame(), name, 0)).field(0)
+                return PolarsColumn(field, series, self)
+        table = self.typed(name)
+        return ArrowColumn(table.field(0), table.column(0))
+
+    def typed(self, name: str) -> "pa.Table":
+        """Return one column in the typed form."""
+        return self._restored(typed_column(self._frame, name, self._places[name]))
+
+    def _restored(self, table: "pa.Table") -> "pa.Table":
+        import pyarrow as pa
+
+        if self._typed is None:
+            return table
+        field = self._typed.field(self._typed.get_field_index(table.column_names[0]))
+        return pa.Table.from_arrays([table.column(0).cast(field.type)], schema=pa.schema([field]))
+
+
+def _compares_alike(dtype: "pl.DataType") -> bool:
+    """Tell whether a Polars column is null and equal just where its typed form is."""
+    import polars as pl
+
+    # No floats: the typed form has null for NaN and compares -0.0 as 0.0.
+    integers = dtype.is_integer() and dtype not in {pl.Int128, pl.UInt128}
+    return integers or dtype.is_temporal() or dtype in {pl.Boolean, pl.String, pl.Binary}
