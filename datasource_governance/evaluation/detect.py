@@ -3,6 +3,7 @@
 Source: SPEC sections 3 and 4; acceptance decisions LOGICAL_TYPES, FIELD_NULLABLE_BY.
 """
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from datasource_governance.domain.quality_policy import QualityPolicy
@@ -57,7 +58,20 @@ def logical_type(field: "pa.Field") -> DataType:
 
 
 def detect_schema(table: "pa.Table", policy: QualityPolicy) -> TableSchema:
-    """Return the fields of a typed table in column order.
+    """Return the fields of a typed table in column order, as `fields_of`."""
+    return fields_of(table.schema, names_with_nulls(table), policy)
+
+
+def names_with_nulls(table: "pa.Table") -> set[str]:
+    """Return the names of the columns in which nulls are present."""
+    columns = zip(table.column_names, table.columns, strict=True)
+    return {name for name, column in columns if column.null_count}
+
+
+def fields_of(
+    schema: "pa.Schema", with_nulls: Container[str], policy: QualityPolicy
+) -> TableSchema:
+    """Return the fields of a typed form in column order.
 
     A field is nullable when nulls are present or the policy declares `nullable: true`; over zero
     rows no nulls are present. Flags of the source do not count.
@@ -66,7 +80,7 @@ def detect_schema(table: "pa.Table", policy: QualityPolicy) -> TableSchema:
         Field(
             name=field.name,
             type=logical_type(field),
-            nullable=column.null_count > 0 or policy.permits_null(field.name),
+            nullable=field.name in with_nulls or policy.permits_null(field.name),
         )
-        for field, column in zip(table.schema, table.columns, strict=True)
+        for field in schema
     )

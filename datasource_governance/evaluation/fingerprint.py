@@ -30,7 +30,9 @@ Source: SPEC sections 2.4 and 5.
 """
 
 import hashlib
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from datasource_governance.domain.canonical import Sha256, canonical_bytes, digest
@@ -55,28 +57,75 @@ _BLOCK = 1 << 16
 def fingerprint(table: "pa.Table") -> tuple[Sha256, int]:
     """Return the fingerprint of a typed table and the number of canonical bytes behind it.
 
-    The bytes counted are those of names, types and cells, before hashing. Memory stays bounded by
-    one block of 65,536 rows of one column.
+    The bytes counted are those of names, types and cells, before hashing.
     """
-    total = 0
-    columns: list[bytes] = []
-    for field, column in zip(table.schema, table.columns, strict=True):
-        state = hashlib.sha256()
-        for part in _column_bytes(field, column):
-            state.update(part)
-            total += part.nbytes
-        columns.append(state.digest())
-    return digest(DOMAIN, table.num_rows.to_bytes(8, "big"), *columns), total
+    content = Fingerprint(table.schema)
+    content.add(table)
+    return content.result()
 
 
-def _column_bytes(field: "pa.Field", column: "pa.ChunkedArray") -> Iterator[memoryview]:
-    mark = mark_of(field)
-    spelling = type_spelling(field.type) + (f":{mark.decode()}" if mark else "")
-    for text in (field.name.encode(), spelling.encode()):
-        yield memoryview(len(text).to_bytes(8, "big"))
-        yield memoryview(text)
-    for start in range(0, len(column), _BLOCK):
-        yield from _cells(one_array(column.slice(start, _BLOCK)))
+class Fingerprint:
+    """The fingerprint of a typed table that comes in parts, whatever their lengths.
+
+    Memory stays bounded by the last part and, for every column, one block of 65,536 rows.
+    """
+
+    def __init__(self, schema: "pa.Schema") -> None:
+        self._columns = [_ColumnDigest(field) for field in schema]
+        self._rows = 0
+
+    def add(self, part: "pa.Table") -> None:
+        """Take the next rows, which have the schema; columns are hashed side by side."""
+        self._rows += part.num_rows
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            # A list, so that what went wrong in a thread is raised here.
+            list(pool.map(_ColumnDigest.add, self._columns, part.columns))
+
+    def result(self) -> tuple[Sha256, int]:
+        """Return the fingerprint of all rows and their number of canonical bytes; ends it."""
+        digests = [column.finish() for column in self._columns]
+        total = sum(column.byte_count for column in self._columns)
+        return digest(DOMAIN, self._rows.to_bytes(8, "big"), *digests), total
+
+
+class _ColumnDigest:
+    """The SHA-256 of one column, block by block."""
+
+    def __init__(self, field: "pa.Field") -> None:
+        import pyarrow as pa
+
+        self._state = hashlib.sha256()
+        self.byte_count = 0
+        self._rest = pa.chunked_array([], field.type)
+        mark = mark_of(field)
+        spelling = type_spelling(field.type) + (f":{mark.decode()}" if mark else "")
+        for text in (field.name.encode(), spelling.encode()):
+            self._take(memoryview(len(text).to_bytes(8, "big")))
+            self._take(memoryview(text))
+
+    def add(self, column: "pa.ChunkedArray") -> None:
+        """Hash every whole block and keep the rest."""
+        import pyarrow as pa
+
+        rows = pa.chunked_array([*self._rest.chunks, *column.chunks], column.type)
+        whole = len(rows) - len(rows) % _BLOCK
+        for start in range(0, whole, _BLOCK):
+            self._take_block(rows.slice(start, _BLOCK))
+        self._rest = rows.slice(whole)
+
+    def finish(self) -> bytes:
+        """Hash the last block, which may be shorter, and return the digest."""
+        if len(self._rest):
+            self._take_block(self._rest)
+        return self._state.digest()
+
+    def _take_block(self, rows: "pa.ChunkedArray") -> None:
+        for part in _cells(one_array(rows)):
+            self._take(part)
+
+    def _take(self, part: memoryview) -> None:
+        self._state.update(part)
+        self.byte_count += part.nbytes
 
 
 def type_spelling(arrow_type: "pa.DataType") -> str:

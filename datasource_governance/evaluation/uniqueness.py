@@ -1,7 +1,7 @@
 """Unique: which rows share their key with another row.
 
-A key of integers within a narrow range is looked up in a table of that range. Any other is hashed
-and the hashes sorted; only rows whose hash occurs again are compared by content.
+Rows are hashed and the hashes sorted, of which the processor sorts several at once; only rows whose
+hash occurs again are compared by content, in the order of their hashes.
 
 Source: SPEC section 2.1; acceptance decisions UNIQUE_COUNT, UNIQUE_NULL_SKIP.
 """
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     Mask = npt.NDArray[np.bool_]
+    Numbers = npt.NDArray[np.uint32]
 
-_SPAN_PER_ROW = 8
-"""How much wider than its rows are many a range may be: four bytes a place, as a hash has eight."""
 _FEW = 64
-"""Of how many rows one may be repeated to be looked up; else all rows are put in order."""
+"""Of how many rows one may have a repeated hash, for these to be looked up one by one."""
 
 
 def duplicated(parts: list["pl.Series"]) -> "pa.Array":
@@ -28,101 +27,68 @@ def duplicated(parts: list["pl.Series"]) -> "pa.Array":
     Null parts equal each other here; leaving such rows out is the caller's decision.
 
     Args:
-        parts: The key, one series per field, as `keys.key_of` makes them.
+        parts: The key, one series per field, as `keys.key_of` makes them; below 2^32 rows.
     """
+    import numpy as np
     import polars as pl
     import pyarrow as pa
 
-    found = _in_narrow_range(parts[0]) if len(parts) == 1 else None
-    if found is None:
-        # Positions as names: a field name never reaches an expression language.
-        keys = pl.DataFrame([part.alias(str(place)) for place, part in enumerate(parts)])
-        found = _by_hash(keys)
-    return pa.array(found)
-
-
-def _in_narrow_range(key: "pl.Series") -> "Mask | None":
-    """Return the rows of an integer key whose range is narrow, else None."""
-    import numpy as np
-
-    key = key.to_physical()
-    if not key.dtype.is_integer() or key.null_count() == len(key):
-        return None
-    present = key.drop_nulls()
-    least, greatest = present.min(), present.max()
-    span = int(greatest) - int(least) + 1  # type: ignore[arg-type]  # of integers, and not empty
-    if span > _SPAN_PER_ROW * len(present) or len(key) > np.iinfo(np.int32).max:
-        return None
-    places = _places(present, int(least))  # type: ignore[arg-type]  # an integer
-    found = _repeated_places(places, span)
-    if len(present) == len(key):
-        return found
-    mask = key.is_null().to_numpy() if key.null_count() > 1 else np.zeros(len(key), np.bool_)
-    mask = mask.copy()
-    mask[key.is_not_null().to_numpy()] = found
-    return mask
-
-
-def _places(present: "pl.Series", least: int) -> "npt.NDArray[np.int64]":
-    import polars as pl
-
-    # Narrow types would overflow, and the widest unsigned one does not fit before it is moved.
-    if present.dtype != pl.UInt64:
-        present = present.cast(pl.Int64)
-    return (present - least).cast(pl.Int64).to_numpy()
-
-
-def _repeated_places(places: "npt.NDArray[np.int64]", span: int) -> "Mask":
-    """Return true for every row whose place another row has, too."""
-    import numpy as np
-
-    rows = np.arange(len(places), dtype=np.int32)
-    last = np.empty(span, dtype=np.int32)
-    last[places] = rows
-    is_followed: Mask = last[places] != rows
-    if not is_followed.any():
-        return is_followed
-    is_repeated = np.zeros(span, dtype=np.bool_)
-    is_repeated[places[is_followed]] = True
-    return is_repeated[places]
-
-
-def _by_hash(keys: "pl.DataFrame") -> "Mask":
-    import numpy as np
-
-    hashes = keys.hash_rows()
-    repeated = _repeated(hashes)
-    if len(repeated) * _FEW > keys.height:
-        return _in_order(keys, hashes)
+    # Positions as names: a field name never reaches an expression language.
+    keys = pl.DataFrame([part.alias(str(place)) for place, part in enumerate(parts)])
+    # Half of a hash sorts in half of the time, and those that meet are told apart below.
+    hashes = keys.hash_rows().to_numpy().astype(np.uint32)
     mask = np.zeros(keys.height, dtype=np.bool_)
-    if len(repeated):
-        candidates = hashes.is_in(repeated.implode())
-        mask[candidates.to_numpy()] = keys.filter(candidates).is_duplicated().to_numpy()
-    return mask
+    repeated = _repeated(hashes)
+    if not len(repeated):
+        return pa.array(mask)
+    if len(repeated) * _FEW > keys.height:
+        mask = _shared(keys, hashes)
+    else:
+        candidates = pl.Series(hashes).is_in(pl.Series(repeated).implode())
+        places = candidates.to_numpy()
+        mask[places] = _shared(keys.filter(candidates), hashes[places])
+    return pa.array(mask)
 
 
-def _repeated(hashes: "pl.Series") -> "pl.Series":
-    """Return the hashes that occur more than once."""
-    ordered = hashes.sort()
-    later, earlier = ordered.slice(1), ordered.slice(0, max(len(ordered) - 1, 0))
-    return later.filter(later == earlier).unique()
-
-
-def _in_order(keys: "pl.DataFrame", hashes: "pl.Series") -> "Mask":
-    """Return the rows by comparing neighbours in the order of hashes: for many repetitions."""
+def _repeated(hashes: "Numbers") -> "Numbers":
+    """Return the hashes that occur more than once, once or several times."""
     import numpy as np
 
-    order = hashes.arg_sort()
-    hashes = hashes.gather(order)
-    same_hash = (hashes == hashes.shift(1)).fill_null(value=False).to_numpy()
-    same_key = np.ones(keys.height, dtype=np.bool_)
+    ordered: Numbers = np.sort(hashes)
+    repeated: Numbers = ordered[1:][ordered[1:] == ordered[:-1]]
+    return repeated
+
+
+def _shared(keys: "pl.DataFrame", hashes: "Numbers") -> "Mask":
+    """Return the rows that share their key, by comparing neighbours in the order of hashes."""
+    import numpy as np
+
+    order = _order(hashes)
+    hashes = hashes[order]
+    same_hash = np.concatenate(([False], hashes[1:] == hashes[:-1]))
+    same_key = same_hash.copy()
     for place in range(keys.width):
         part = keys.to_series(place).gather(order)
         same_key &= part.eq_missing(part.shift(1)).to_numpy()
-    if (same_hash & ~same_key).any():
-        # Different keys with one hash need not lie side by side.
-        return keys.is_duplicated().to_numpy()
-    same_hash[:-1] |= same_hash[1:]
-    mask = np.empty(keys.height, dtype=np.bool_)
-    mask[order.to_numpy()] = same_hash
+    found = same_key.copy()
+    found[:-1] |= same_key[1:]
+    differs = same_hash & ~same_key
+    if differs.any():
+        # Where different keys have one hash, equal ones need not lie side by side.
+        run = np.cumsum(~same_hash)
+        is_mixed = np.isin(run, run[differs])
+        found[is_mixed] = keys[order[is_mixed]].is_duplicated().to_numpy()
+    mask = np.empty_like(found)
+    mask[order] = found
     return mask
+
+
+def _order(hashes: "Numbers") -> "Numbers":
+    """Return the rows in the order of their hashes: both are sorted as halves of one number."""
+    import numpy as np
+
+    halves = hashes.astype(np.uint64) << np.uint64(32)
+    halves |= np.arange(len(hashes), dtype=np.uint64)
+    halves.sort()
+    order: Numbers = halves.astype(np.uint32)
+    return order

@@ -1,4 +1,4 @@
-"""Names of asset checks for rule ids: legal for Dagster, distinct, and stable.
+"""Names of asset checks for rule ids and rule types: legal for Dagster, distinct, and stable.
 
 Source: SPEC section 15, "Check names".
 """
@@ -7,6 +7,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
+
+from datasource_governance.domain.quality_policy import Severity
 
 QUALITY_POLICY = "quality_policy"
 SCHEMA_CLASSIFICATION = "schema_classification"
@@ -35,6 +37,15 @@ def check_names(rule_ids: Sequence[str]) -> dict[str, str]:
         rule_id: name if met[name] == 1 else f"{plain[rule_id]}_{_digest(rule_id)}"
         for rule_id, name in short.items()
     }
+
+
+def rule_type_check_name(rule_type: str, severity: Severity) -> str:
+    """Return the name of the check of all rules of one type and severity: `unique_warnings`.
+
+    The ending keeps these names apart from each other and from the fixed ones. They never meet the
+    names of rule ids, because a datasource has either those or these.
+    """
+    return f"{rule_type}_{severity}s"
 
 
 def _digest(rule_id: str) -> str:

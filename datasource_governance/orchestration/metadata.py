@@ -69,8 +69,8 @@ def policy_metadata(declaration: Datasource) -> Metadata:
 
 def stage_metadata(stage: Stage, tenant: str, declared: QualityPolicy | None) -> Metadata:
     """Return the metadata of one stage's materialization event, what people look for first."""
-    validation = _object(load_canonical(stage.validation))
-    rules = [_object(rule) for rule in _list(validation["rules"])]
+    validation = validation_of(stage)
+    rules = rules_of(validation)
     return {
         NEXT_STEP: dg.MetadataValue.md(next_step(stage)),
         STATE: str(stage.state),
@@ -95,6 +95,16 @@ def stage_metadata(stage: Stage, tenant: str, declared: QualityPolicy | None) ->
         "dagster/row_count": stage.row_count,
         "dagster/column_schema": column_schema(stage.schema),
     }
+
+
+def validation_of(stage: Stage) -> dict[str, Json]:
+    """Return the stored validation of a stage."""
+    return _object(load_canonical(stage.validation))
+
+
+def rules_of(validation: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """Return what a stored validation found, rule by rule, in the order of the policy."""
+    return [_object(rule) for rule in _list(validation["rules"])]
 
 
 def policy_drift(stage: Stage, declared: QualityPolicy | None) -> bool:
@@ -143,7 +153,7 @@ def column_schema(schema: bytes) -> dg.TableSchema:
     )
 
 
-def rule_table(rules: list[dict[str, Json]]) -> dg.TableMetadataValue:
+def rule_table(rules: Sequence[dict[str, Json]]) -> dg.TableMetadataValue:
     """Return the complete table of rules, those that did not pass first.
 
     It tells what a rule found, never in which value.
@@ -194,6 +204,11 @@ def break_table(breaks: Sequence[Break]) -> dg.TableMetadataValue:
 def names(values: Json) -> str:
     """Return a JSON list as one line of text."""
     return ", ".join(str(value) for value in _list(values))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things, `1 row` or `2 rows`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _identities(found: Mapping[str, Json]) -> dg.TableMetadataValue:

@@ -1,10 +1,12 @@
-"""Rows of Postgres in the typed form, from a server-side cursor in the binary format.
+"""Rows of Postgres in the typed form, from server-side cursors in the binary format.
 
 Source: SPEC section 3, "no value ever passes through a lossy type".
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +15,30 @@ from psycopg import ServerCursor
 from psycopg.types.json import set_json_loads
 from psycopg.types.numeric import Int4BinaryLoader, Int8BinaryLoader
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import NoSuchTableError
 
 from datasource_governance.errors import Problem
-from datasource_governance.sources.cells import UnsupportedCellError
-from datasource_governance.sources.limits import Limits, check, column_problems, size_problems
+from datasource_governance.sources.limits import Limits, check, column_problems
 from datasource_governance.sources.postgres_columns import (
     Reading,
     list_of,
     numeric,
     readings_by_type,
 )
-from datasource_governance.sources.selection import (
-    RESULT,
-    Selection,
-    unsupported_type,
-    unsupported_values,
-)
-from datasource_governance.sources.typed import Column, check_names, table_of
+from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.selection import RESULT, Selection, unsupported_type
+from datasource_governance.sources.sql_batches import Extent, Fetched
+from datasource_governance.sources.typed import Column, check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _CURSOR = "datasource_governance"
-_BATCH_ROWS = 10_000
+_cursor_numbers = itertools.count(1)
+# Wide rows are found out before many of them are asked for.
+_FIRST_ROWS = 16
+_GROWTH = 8
+_MOST_ROWS = 10_000
 _LOADED_AS_INTEGER: Mapping[str, Any] = {
     "date": Int4BinaryLoader,
     "time": Int8BinaryLoader,
@@ -58,27 +61,81 @@ class Postgres:
         """Return the columns of the primary key, in its order.
 
         Raises:
-            NoSuchTableError: there is no such table or view.
+            UnreadableSourceError: kind `not_found`; there is no such table or view.
         """
-        return tuple(inspect(connection).get_pk_constraint(table, schema)["constrained_columns"])
+        with suppress(NoSuchTableError):
+            key = inspect(connection).get_pk_constraint(table, schema)
+            return tuple(key["constrained_columns"])
+        raise refused(table, "not_found", "no such table or view")
 
-    def read(self, connection: Connection, selection: Selection, limits: Limits) -> "pa.Table":
-        """Return the rows; a server-side cursor takes one statement, and only one that reads.
+    def result(
+        self, connection: Connection, selection: Selection, limits: Limits
+    ) -> "PostgresResult":
+        """Return what a selection gives; the database takes one statement, and only one that reads.
 
         Raises:
             UnreadableSourceError: as `read_sql`.
         """
-        driver: Any = connection.connection.driver_connection
-        with driver.cursor(_CURSOR, binary=True) as cursor:
-            _keep_range(cursor)
+        # Else a scan may begin where another one is, and rows without an order come in a new one.
+        connection.exec_driver_sql("SET LOCAL synchronize_seqscans TO off")
+        with _cursor(connection) as cursor:
             cursor.execute(selection.ordered.encode())
             described = cursor.description or []
             names = [column.name for column in described]
             check_names(names, what=RESULT)
             check(RESULT, column_problems(len(names), limits))
             readings = _readings(connection, cursor, described)
-            stored = _fetched(cursor, readings, limits)
-        return _typed(names, stored)
+        return PostgresResult(connection, selection, dict(zip(names, readings, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresResult:
+    """Implements `Result`, with a cursor of its own for each run."""
+
+    connection: Connection
+    selection: Selection
+    readings: Mapping[str, Reading]
+
+    @property
+    def empty(self) -> "pa.Table":
+        """Every column, as stored, and no row."""
+        import pyarrow as pa
+
+        stored = [(name, reading.stored) for name, reading in self.readings.items()]
+        return pa.schema(stored).empty_table()
+
+    @property
+    def surveyed(self) -> Sequence[str]:
+        """The columns whose readings say so."""
+        return [name for name, reading in self.readings.items() if reading.survey]
+
+    def fetched(self, names: Sequence[str] | None, batch_bytes: int) -> Iterator[Fetched]:
+        """Fetch as many rows at a time as would fill a batch, but not too many."""
+        statement = self.selection.ordered if names is None else self.selection.of(names)
+        readings = {name: self.readings[name] for name in names or self.readings}
+        with _cursor(self.connection) as cursor:
+            cursor.execute(statement.encode())
+            count = _FIRST_ROWS
+            while rows := cursor.fetchmany(count):
+                stored = _stored(readings, rows)
+                yield stored
+                fit = batch_bytes * len(rows) // max(1, stored.rows.nbytes)
+                count = max(1, min(fit, _GROWTH * count, _MOST_ROWS))
+
+    def finished(self, rows: "pa.Table", extents: Mapping[str, Extent]) -> list[Column]:
+        """Return the columns as their readings finish them."""
+        return [
+            self.readings[name].finish(column, extents.get(name, Extent()))
+            for name, column in zip(rows.column_names, rows.columns, strict=True)
+        ]
+
+
+@contextmanager
+def _cursor(connection: Connection) -> Iterator["ServerCursor[Any]"]:
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor(f"{_CURSOR}_{next(_cursor_numbers)}", binary=True) as cursor:
+        _keep_range(cursor)
+        yield cursor
 
 
 def _keep_range(cursor: "ServerCursor[Any]") -> None:
@@ -128,58 +185,13 @@ def _unsupported(connection: Connection, column: Described) -> Problem:
     return unsupported_type(column.name, spelling)
 
 
-@dataclass(slots=True)
-class _Stored:
-    """What was fetched of a column so far, and how many of its values could not be stored."""
+def _stored(readings: Mapping[str, Reading], rows: Sequence[Sequence[object]]) -> Fetched:
+    import pyarrow as pa
 
-    reading: Reading
-    chunks: "list[pa.Array]" = field(default_factory=list)
-    unsupported: int = 0
-
-    def add(self, values: Sequence[object]) -> int:
-        """Keep the values of one more batch; return the bytes that they take."""
-        import pyarrow as pa
-
-        if prepare := self.reading.prepare:
-            values = [None if value is None else self._prepared(prepare, value) for value in values]
-        self.chunks.append(pa.array(values, self.reading.stored))
-        return int(self.chunks[-1].nbytes)
-
-    def _prepared(self, prepare: Callable[[Any], object], value: object) -> object:
-        try:
-            return prepare(value)
-        except UnsupportedCellError:
-            self.unsupported += 1
-        return None
-
-    def finish(self) -> tuple[Column, int]:
-        """Return the column, and how many of its values none can hold."""
-        import pyarrow as pa
-
-        column, beyond = self.reading.finish(pa.chunked_array(self.chunks, self.reading.stored))
-        return column, self.unsupported + beyond
-
-
-def _fetched(
-    cursor: "ServerCursor[Any]", readings: Sequence[Reading], limits: Limits
-) -> list[_Stored]:
-    stored = [_Stored(reading) for reading in readings]
-    size = 0
-    while rows := cursor.fetchmany(_BATCH_ROWS):
-        columns = zip(*rows, strict=True)
-        size += sum(one.add(values) for one, values in zip(stored, columns, strict=True))
-        check(RESULT, size_problems(size, limits))
-    return stored
-
-
-def _typed(names: Sequence[str], stored: Sequence[_Stored]) -> "pa.Table":
-    finished = [one.finish() for one in stored]
-    check(
-        RESULT,
-        [
-            unsupported_values(name, count)
-            for name, (_, count) in zip(names, finished, strict=True)
-            if count
-        ],
-    )
-    return table_of(names, [column for column, _ in finished])
+    arrays, extents = {}, {}
+    columns = zip(*rows, strict=True)
+    for (name, reading), values in zip(readings.items(), columns, strict=True):
+        arrays[name], extent = reading.store(values)
+        if reading.survey:
+            extents[name] = extent
+    return Fetched(pa.table(arrays), extents)

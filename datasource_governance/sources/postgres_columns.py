@@ -6,7 +6,7 @@ have. A `numeric` without precision becomes the narrowest exact type that holds 
 Source: SPEC section 3, "no value ever passes through a lossy type"; Postgres, "Data Types".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,10 @@ from datasource_governance.sources.cells import UnsupportedCellError
 from datasource_governance.sources.objects import (
     MAXIMUM_DECIMAL_DIGITS,
     NARROW_DECIMAL_DIGITS,
-    object_column,
+    decimal_type,
+    exact_numbers,
 )
+from datasource_governance.sources.sql_batches import Extent
 from datasource_governance.sources.typed import Column, field_of
 
 if TYPE_CHECKING:
@@ -32,13 +34,32 @@ _EPOCH_MICROSECONDS = _EPOCH_DAYS * _MICROSECONDS_PER_DAY
 class Reading:
     """How a column is stored while it is fetched, and what becomes of it then.
 
-    `prepare` turns a value into one that `stored` holds, or raises UnsupportedCellError. `finish`
-    returns the column and the number of values that it cannot hold; only without any is it of use.
+    `prepare` turns a value into one that `stored` holds, or raises UnsupportedCellError. `survey`
+    tells how far the stored values go, where `finish`, which returns the column, depends on it.
     """
 
     stored: "pa.DataType"
     prepare: Callable[[Any], object] | None = None
-    finish: Callable[["pa.ChunkedArray"], tuple[Column, int]] = lambda column: (Column(column), 0)
+    survey: Callable[["pa.Array"], Extent] | None = None
+    finish: Callable[["pa.ChunkedArray", Extent], Column] = lambda column, _: Column(column)
+
+    def store(self, values: Iterable[object]) -> tuple["pa.Array", Extent]:
+        """Return values as they are stored, null where they cannot be, and their extent."""
+        import pyarrow as pa
+
+        unsupported = 0
+        if self.prepare:
+            prepared: list[object] = []
+            for value in values:
+                try:
+                    prepared.append(None if value is None else self.prepare(value))
+                except UnsupportedCellError:
+                    unsupported += 1
+                    prepared.append(None)
+            values = prepared
+        array = pa.array(values, self.stored)
+        extent = self.survey(array) if self.survey else Extent()
+        return array, extent | Extent(unsupported=unsupported)
 
 
 def readings_by_type() -> Mapping[str, Reading]:
@@ -74,38 +95,59 @@ def _counted(
     outermost = 2 ** (stored.bit_width - 1) - 1
     least, most = -outermost, outermost - epoch if highest is None else highest
 
-    def finish(column: "pa.ChunkedArray") -> tuple[Column, int]:
+    def survey(array: "pa.Array") -> Extent:
+        import pyarrow.compute as pc
+
+        is_beyond = pc.or_(pc.less(array, least), pc.greater(array, most))
+        return Extent(unsupported=pc.sum(is_beyond, min_count=0).as_py())
+
+    def finish(column: "pa.ChunkedArray", _: Extent) -> Column:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        is_beyond = pc.or_(pc.less(column, least), pc.greater(column, most))
-        beyond = int(pc.sum(is_beyond, min_count=0).as_py())
-        if beyond:
-            return Column(column), beyond
-        return Column(pc.add(column, pa.scalar(epoch, stored)).cast(kind)), 0
+        return Column(pc.add(column, pa.scalar(epoch, stored)).cast(kind))
 
-    return Reading(stored, finish=finish)
+    return Reading(stored, survey=survey, finish=finish)
 
 
 def numeric(digits: int | None, scale: int | None) -> Reading:
-    """Read exact numbers of a declared precision, or of none; NaN is null where it has no place."""
+    """Read exact numbers of a declared precision, or of none; NaN is null."""
     import pyarrow as pa
 
     if digits is None or scale is None or not 0 <= scale <= digits <= MAXIMUM_DECIMAL_DIGITS:
-        return Reading(pa.large_string(), prepare=str, finish=_exact)
+        spelled = pa.large_string()
+        return Reading(
+            spelled,
+            prepare=lambda value: None if value.is_nan() else str(value),
+            survey=_digits,
+            finish=_exact,
+        )
     decimal = pa.decimal128 if digits <= NARROW_DECIMAL_DIGITS else pa.decimal256
     return Reading(decimal(digits, scale), prepare=lambda value: None if value.is_nan() else value)
 
 
-def _exact(column: "pa.ChunkedArray") -> tuple[Column, int]:
+def _digits(array: "pa.Array") -> Extent:
+    numbers = [Decimal(cell) for cell in array.to_pylist() if cell is not None]
+    finite = [number for number in numbers if number.is_finite()]
+    whole = max((number.adjusted() + 1 for number in finite), default=0)
+    fraction = max((-int(number.as_tuple().exponent) for number in finite), default=0)
+    if len(finite) < len(numbers):
+        # Infinity is more than any decimal type holds.
+        whole = MAXIMUM_DECIMAL_DIGITS + 1
+    return Extent(whole_digits=max(whole, 0), fraction_digits=max(fraction, 0))
+
+
+def _exact(column: "pa.ChunkedArray", extent: Extent) -> Column:
     import pyarrow as pa
 
-    numbers = (None if cell is None else Decimal(cell) for cell in column.to_pylist())
-    exact = object_column("numeric", numbers)
-    if pa.types.is_null(exact.array.type):
-        # A numeric column is one of numbers also where it has none.
-        return Column(exact.array.cast(pa.decimal128(NARROW_DECIMAL_DIGITS, 0))), 0
-    return exact, 0
+    numbers = [None if cell is None else Decimal(cell) for cell in column.to_pylist()]
+    kind = decimal_type(extent.whole_digits, extent.fraction_digits)
+    if kind is None:
+        return exact_numbers(numbers)
+    if extent == Extent():
+        # Without a number there is nothing to be narrow for.
+        kind = pa.decimal128(NARROW_DECIMAL_DIGITS, 0)
+    return Column(pa.array(numbers, kind))
 
 
 def list_of(member: Reading) -> Reading:
@@ -120,17 +162,20 @@ def list_of(member: Reading) -> Reading:
             return cell
         return [None if one is None else member.prepare(one) for one in cell]
 
-    def finish(column: "pa.ChunkedArray") -> tuple[Column, int]:
+    def survey(array: "pa.Array") -> Extent:
+        return member.survey(array.values) if member.survey else Extent()
+
+    def finish(column: "pa.ChunkedArray", extent: Extent) -> Column:
         lists = _one_array(column)
-        members, beyond = member.finish(pa.chunked_array([lists.values]))
+        members = member.finish(pa.chunked_array([lists.values]), extent)
         kind = pa.large_list(field_of("item", members))
         return Column(
             pa.LargeListArray.from_arrays(
                 lists.offsets, _one_array(members.array), type=kind, mask=lists.is_null()
             )
-        ), beyond
+        )
 
-    return Reading(pa.large_list(member.stored), prepare=prepare, finish=finish)
+    return Reading(pa.large_list(member.stored), prepare, survey, finish)
 
 
 def _one_array(column: "pa.Array | pa.ChunkedArray") -> "pa.Array":

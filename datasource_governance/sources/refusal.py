@@ -19,7 +19,7 @@ def refused(what: str, kind: str, message: str, *names: str) -> UnreadableSource
     return UnreadableSourceError(what, [Problem(kind=kind, message=message, names=names)])
 
 
-def shielded(read: Callable[[], Result], otherwise: UnreadableSourceError) -> Result:
+def shielded(read: Callable[[], Result], otherwise: GovernanceError) -> Result:
     """Return what `read` returns; raise `otherwise` in place of any foreign exception.
 
     The replacement is raised after the foreign exception is gone, so that neither its text nor the
@@ -27,8 +27,8 @@ def shielded(read: Callable[[], Result], otherwise: UnreadableSourceError) -> Re
 
     Raises:
         GovernanceError: raised by `read` itself, unchanged.
-        UnreadableSourceError: `otherwise`, or kind `too_large` when memory ran out; with neither
-            cause nor context.
+        GovernanceError: `otherwise`, or UnreadableSourceError of kind `too_large` when memory ran
+            out; with neither cause nor context.
     """
     refusal = otherwise
     try:

@@ -3,6 +3,7 @@
 Source: SPEC section 3.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from datasource_governance.errors import Problem
@@ -12,10 +13,30 @@ RESULT = "the result"
 
 
 class Selection(NamedTuple):
-    """What is read: without an order, which shows the columns as they are, and in order."""
+    """What is read: `statement` shows the columns as they are, `relation` follows a FROM."""
 
     statement: str
-    ordered: str
+    relation: str
+    order: tuple[str, ...]
+
+    @property
+    def ordered(self) -> str:
+        """Every column, in order."""
+        ordering = f" ORDER BY {_listed(self.order)}" if self.order else ""
+        return f"SELECT * FROM {self.relation}{ordering}"  # noqa: S608 - quoted, or the caller's own query
+
+    def of(self, names: Iterable[str]) -> str:
+        """Return the statement for some of the columns, in no order."""
+        return f"SELECT {_listed(names)} FROM {self.relation}"  # noqa: S608 - quoted, or the caller's own query
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL reads it, exactly and whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, names))
 
 
 def unsupported_type(name: str, spelling: str) -> Problem:

@@ -1,37 +1,29 @@
 """A SQL table or query in the typed form, through SQLAlchemy.
 
-The caller's engine or URL gives the connection, SQLAlchemy the quoting of names; the rows come from
-the driver itself, in batches and with the database's own types, because no value may pass through
-one that cannot hold it. Known are Postgres through psycopg, and DuckDB.
+The caller's engine or URL gives the connection; the rows come from the driver itself, in pieces and
+with the database's own types, because no value may pass through one that cannot hold it. Known are
+Postgres through psycopg, and DuckDB.
 
 Source: SPEC section 3; decision SQL_ROW_ORDER.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine
-from sqlalchemy.dialects import postgresql
-from sqlalchemy.exc import ArgumentError, NoSuchTableError
+from sqlalchemy.exc import ArgumentError
 
-from datasource_governance.errors import (
-    GovernanceError,
-    InvalidArgumentError,
-    UnreadableSourceError,
-)
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES, Batches
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
-from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.selection import Selection
+from datasource_governance.sources.selection import Selection, quoted
+from datasource_governance.sources.sql_batches import Result, SqlBatches, answered, whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Not the preparer of a connection: for psycopg it doubles every %, which only a statement with
-# parameters undoes. DuckDB quotes as Postgres does.
-_postgres = postgresql.dialect(paramstyle="named")  # type: ignore[no-untyped-call]  # SQLAlchemy's dialects are not typed
-_quoted = _postgres.identifier_preparer.quote_identifier
 _DRIVERS: Final = frozenset({("postgresql", "psycopg"), ("duckdb", "duckdb_engine")})
 
 
@@ -82,13 +74,13 @@ class _Database(Protocol):
         """Return the columns of a table's primary key, none for a table without and for a view."""
         ...
 
-    def read(self, connection: Connection, selection: Selection, limits: Limits) -> "pa.Table":
-        """Return the rows of a selection in the typed form."""
+    def result(self, connection: Connection, selection: Selection, limits: Limits) -> Result:
+        """Return what a selection gives."""
         ...
 
 
 def read_sql(source: SqlSource, limits: Limits = DEFAULT_LIMITS) -> SqlRows:
-    """Read a table or query in one statement, and so from one snapshot.
+    """Read a table or query in one run of one statement, and so from one snapshot.
 
     Rows come in the order of `order_by`, else of the table's primary key. Where there is neither,
     `rows_numbered` is False, and positions mean nothing beyond this reading.
@@ -100,16 +92,44 @@ def read_sql(source: SqlSource, limits: Limits = DEFAULT_LIMITS) -> SqlRows:
             holds); `too_large`; `unreadable` when the database fails, with its SQLSTATE or the name
             of its error as the only fact; and those of `to_typed`. Nothing is chained.
     """
+    with _connection(source) as connection:
+        return answered(source.name, lambda: _rows(connection, source, limits))
+
+
+@contextmanager
+def sql_batches(
+    source: SqlSource, limits: Limits = DEFAULT_LIMITS, batch_bytes: int = DEFAULT_BATCH_BYTES
+) -> Iterator[Batches]:
+    """Read a table or query that may be larger than memory; every pass sees the same snapshot.
+
+    The rows are those of `read_sql`, and so are its refusals, except that `limits.table_bytes` is
+    of one batch. Values that decide a type or that no type holds are found on entering, in a
+    reading of the columns that may have such. One pass at a time, and inside of the `with` only;
+    the transaction stays open meanwhile.
+
+    Raises:
+        InvalidArgumentError: as `read_sql`.
+        UnreadableSourceError: as `read_sql`, on entering and in every pass; also `unreadable` for
+            a query that answers differently when it is run again.
+    """
+    with _connection(source) as connection:
+        batches = answered(source.name, lambda: _batches(connection, source, limits, batch_bytes))
+        with closing(batches):
+            yield batches
+
+
+@contextmanager
+def _connection(source: SqlSource) -> Iterator[Connection]:
     with _engine(source.url) as engine:
+        options = _database(engine.dialect.name).options
+        connection = answered(source.name, engine.connect)
         try:
-            return _read(engine, source, limits)
-        except GovernanceError:
-            raise
-        except NoSuchTableError:
-            failure = refused(source.name, "not_found", "no such table or view")
-        except Exception as error:  # noqa: BLE001 - every message of a driver may quote a cell
-            failure = _failed(source.name, error)
-    raise failure
+            answered(source.name, lambda: connection.execution_options(**options))
+            yield connection
+        finally:
+            # The connection may be lost, which whoever read from it knows already.
+            with suppress(Exception):
+                connection.close()
 
 
 @contextmanager
@@ -140,17 +160,6 @@ def _created(url: str) -> Engine:
     )
 
 
-def _read(engine: Engine, source: SqlSource, limits: Limits) -> SqlRows:
-    database = _database(engine.dialect.name)
-    with engine.connect().execution_options(**database.options) as connection:
-        order = source.order_by
-        if source.table is not None:
-            # Asked in any case: it is what tells that there is no such table.
-            order = order or database.primary_key(connection, source.table, source.schema)
-        table = database.read(connection, _selection(source, order), limits)
-    return SqlRows(table, rows_numbered=bool(order))
-
-
 def _database(dialect: str) -> _Database:
     # Each imports a driver that may not be installed.
     if dialect == "duckdb":
@@ -162,20 +171,35 @@ def _database(dialect: str) -> _Database:
     return Postgres()
 
 
+def _rows(connection: Connection, source: SqlSource, limits: Limits) -> SqlRows:
+    result, rows_numbered = _result(connection, source, limits)
+    return SqlRows(whole(result, limits), rows_numbered)
+
+
+def _batches(
+    connection: Connection, source: SqlSource, limits: Limits, batch_bytes: int
+) -> SqlBatches:
+    # One transaction around all passes, from before the first question.
+    connection.begin()
+    result, rows_numbered = _result(connection, source, limits)
+    return SqlBatches(
+        source.name, result, limits, rows_numbered=rows_numbered, batch_bytes=batch_bytes
+    )
+
+
+def _result(connection: Connection, source: SqlSource, limits: Limits) -> tuple[Result, bool]:
+    database = _database(connection.dialect.name)
+    order = source.order_by
+    if source.table is not None:
+        # Asked in any case: it is what tells that there is no such table.
+        order = order or database.primary_key(connection, source.table, source.schema)
+    return database.result(connection, _selection(source, order), limits), bool(order)
+
+
 def _selection(source: SqlSource, order: tuple[str, ...]) -> Selection:
     if source.query is not None:
         statement = source.query.rstrip().rstrip(";")
         # On a line of its own, for a query that ends in a comment.
-        selected = f"({statement}\n) AS selected"
-    else:
-        parts = filter(None, (source.schema, source.table))
-        selected = ".".join(map(_quoted, parts))
-        statement = f"SELECT * FROM {selected}"  # noqa: S608 - quoted above
-    ordering = f" ORDER BY {', '.join(map(_quoted, order))}" if order else ""
-    return Selection(statement, f"SELECT * FROM {selected}{ordering}")  # noqa: S608 - the caller's own query
-
-
-def _failed(name: str, error: Exception) -> UnreadableSourceError:
-    cause = getattr(error, "orig", None) or error
-    state = getattr(cause, "sqlstate", None) or type(cause).__name__
-    return refused(name, "unreadable", f"the database could not answer ({state})", state)
+        return Selection(statement, f"({statement}\n) AS selected", order)
+    relation = ".".join(map(quoted, filter(None, (source.schema, source.table))))
+    return Selection(f"SELECT * FROM {relation}", relation, order)  # noqa: S608 - quoted above

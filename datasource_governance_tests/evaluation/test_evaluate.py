@@ -16,9 +16,10 @@ from datasource_governance.errors import (
     UnreadableSourceError,
 )
 from datasource_governance.evaluation.columns import TableColumns
-from datasource_governance.evaluation.evaluate import UNNUMBERED, PanderaEvaluator, demand, validate
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
+from datasource_governance.evaluation.outcomes import UNNUMBERED, demand
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance_tests.builders import quality_policy, rule, schema
 
@@ -137,6 +138,7 @@ import pandas as pd, pandera.errors, polars as pl, pyarrow as pa
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.outcomes import UNNUMBERED, demand
 from datasource_governance.evaluation.payload import TypedPayload
 
 policy = parse_quality_policy({"version": "v1", "rules": [

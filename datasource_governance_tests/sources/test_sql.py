@@ -314,12 +314,14 @@ def test_the_zone_of_a_session_does_not_change_the_content(database):
     engine = create_engine(database.url)
     with engine.begin() as connection:
         connection.exec_driver_sql(zone)
-        source = SqlSource(engine, query="SELECT '2026-01-01 00:00:00+00'::timestamptz AS x")
-        column = read_sql(source).table.column("x")
+        instant = "'2026-01-01 00:00:00+00'::timestamptz"
+        source = SqlSource(engine, query=f"SELECT {instant} AS x, ARRAY[{instant}] AS y")
+        table = read_sql(source).table
     engine.dispose()
 
-    assert column.type == pa.timestamp("us", "UTC")
-    assert column.cast(pa.int64()).to_pylist() == [1_767_225_600_000_000]
+    assert table.column("x").type == pa.timestamp("us", "UTC")
+    assert table.column("x").cast(pa.int64()).to_pylist() == [1_767_225_600_000_000]
+    assert table.column("y").type.value_type == pa.timestamp("us", "UTC")
 
 
 @pytest.mark.parametrize("expression", ["'1 day'::interval", "'12:00:00+01'::timetz"])

@@ -1,0 +1,75 @@
+"""The benchmarks run, and the evidence that they compare is exact."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def benchmarks(tmp_path):
+    """Run `python -m benchmarks` with a cache of its own."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "benchmarks", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.slow
+def test_every_engine_finds_exactly_what_the_generator_put_there(benchmarks):
+    ended = benchmarks("check", "--rows", "2000")
+
+    assert ended.returncode == 0, ended.stderr
+    answers = [line.split(": ") for line in ended.stdout.splitlines()]
+    assert len({engine for _, engine, _ in answers}) >= 14
+    inexact = {(engine, answer) for _, engine, answer in answers if answer != "exact"}
+    assert inexact == {
+        ("ours_fingerprint", "no findings"),
+        # Plain Pandera on pandas leaves out repeated nulls.
+        ("plain_pandas", "id-unique"),
+        ("plain_numpy", "id-unique"),
+    }
+
+
+@pytest.mark.slow
+def test_a_run_saves_its_rounds_and_prints_the_tables_that_are_printed_again_later(
+    benchmarks, tmp_path
+):
+    out = tmp_path / "results.json"
+
+    ended = benchmarks(
+        *("run", "--rows", "2000", "--rounds", "2", "--out", str(out)),
+        *("--engines", "hand_polars,hand_duckdb"),
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    records = json.loads(out.read_bytes())["records"]
+    assert [(record["round"], record["engine"]) for record in records] == [
+        *((1, "hand_polars"), (1, "hand_duckdb")),
+        *((2, "hand_polars"), (2, "hand_duckdb")),
+    ]
+    assert all(record["measurement"]["differs"] == [] for record in records)
+    assert "| hand-written DuckDB (`hand_duckdb`) |" in ended.stdout
+    assert "exact, 2 rounds" in ended.stdout
+    assert benchmarks("table", str(out)).stdout == ended.stdout
+
+
+def test_an_unknown_engine_is_refused_with_the_known_ones(benchmarks):
+    ended = benchmarks("run", "--engines", "slow_polars")
+
+    assert ended.returncode == 2
+    assert "slow_polars" in ended.stderr
+    assert "hand_duckdb" in ended.stderr
