@@ -4,7 +4,7 @@ Source: SPEC sections 10 ("Reads are bounded and re-authorised") and 15.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.materialization import Disposition, Materialization
@@ -18,10 +18,10 @@ MAXIMUM_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A materialization and its payload as stored: one Arrow IPC stream."""
+    """A materialization and its payload as stored: one Arrow IPC stream, not in the `repr`."""
 
     materialization: Materialization
-    payload: bytes
+    payload: bytes = field(repr=False)
 
 
 def read_current(

@@ -1,0 +1,313 @@
+"""What is done with bait in one installation: everything that could make a value come out.
+
+Source: SPEC section 5, "No cell value leaves evaluation".
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import dagster as dg
+import pandas as pd
+import pandera.errors
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import insert
+
+from datasource_governance.cli.output import run
+from datasource_governance.domain.actor import SYSTEM, Role
+from datasource_governance.domain.attestation import Action
+from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.domain.csv_options import CsvOptions
+from datasource_governance.domain.datasource import Datasource, parse_datasource
+from datasource_governance.domain.quality_policy import parse_quality_policy
+from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.subjects import apply_subject
+from datasource_governance.errors import GovernanceError
+from datasource_governance.evaluation.compile import pandera_schema
+from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.payload import TypedPayload, decode_payload
+from datasource_governance.orchestration.assets import current_key
+from datasource_governance.orchestration.jobs import promotion_run_config, stage_run_config
+from datasource_governance.orchestration.registry import governed_definitions
+from datasource_governance.persistence import tables
+from datasource_governance.persistence.connection import Connection
+from datasource_governance.services.declaring import apply_datasource
+from datasource_governance.services.reading import read_current
+from datasource_governance.sources.child import Content, decode_in_child
+from datasource_governance.sources.files import read_file
+from datasource_governance.sources.frames import from_data
+from datasource_governance.sources.sql import SqlSource, read_sql
+from datasource_governance_tests.end_to_end.bait import (
+    DECLARED_TYPES,
+    BrokenPayload,
+    fill,
+    mixed_frame,
+    refused_deliveries,
+    rows_of,
+    strict_rules,
+    table_of,
+)
+from datasource_governance_tests.end_to_end.life import Scene
+from datasource_governance_tests.sources.databases import Database, new_duckdb
+from datasource_governance_tests.world import TWO_APPROVALS
+
+DECODERS = "datasource_governance_tests.end_to_end.decoders"
+
+
+def live(scene: Scene) -> None:
+    """Play a whole life, in which every source of data refuses and every rule fails."""
+    origins = {"postgres": scene.origin, "duckdb": new_duckdb(scene.rows)}
+    for origin in origins.values():
+        fill(origin, scene.canary)
+    with scene.listening():
+        play_refusals(scene)
+        play_blocked(scene)
+        declared = play_promotion(scene)
+        play_reading(scene, declared)
+        play_withdrawals(scene)
+        play_driver_errors(scene)
+        play_frames(scene)
+        play_databases(scene, origins)
+        play_children(scene)
+        play_evaluation(scene)
+        play_pandera(scene)
+        play_command_line(scene)
+
+
+def declare(scene: Scene, *rules: dict[str, object]) -> Datasource:
+    document = {
+        "id": "orders",
+        "kind": "static",
+        "source": {"folder": "deliveries"},
+        "csv": {"schema": DECLARED_TYPES},
+        "governance": {
+            "quality_policy": {"version": f"v{len(rules)}", "rules": list(rules)},
+            "approval_policy": TWO_APPROVALS,
+        },
+    }
+    declared = parse_datasource(canonical_bytes(document), lambda name: Path(name).read_bytes())
+    attestation = scene.world.signer("admin").attest(
+        Action.DATASOURCE_APPLY, apply_subject(declared)
+    )
+    apply_datasource(scene.world.application.work(), declared, attestation)
+    return declared
+
+
+def write(scene: Scene, name: str, content: str | bytes | pa.Table) -> Path:
+    path = scene.state / "deliveries" / name
+    path.parent.mkdir(exist_ok=True)
+    if isinstance(content, pa.Table):
+        pq.write_table(content, path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def run_job(scene: Scene, defs: dg.Definitions, job: str, config: object = None) -> bool:
+    """Run a job in this process; every exception that it raises is kept."""
+    try:
+        return (
+            defs.resolve_job_def(job)
+            .execute_in_process(run_config=config, instance=scene.instance)
+            .success
+        )
+    except Exception as error:  # noqa: BLE001 - each is swept
+        scene.errors["runs"].append(error)
+        return False
+
+
+def stage(scene: Scene, declared: Datasource, path: Path) -> Stage | None:
+    """Stage a delivery by its job, with an attested creator; return the stage, if any."""
+    try:
+        _, sha256 = scene.world.application.read_delivery(declared, path.name)
+    except GovernanceError as error:
+        scene.errors[path.suffix].append(error)
+        attestation = ""
+    else:
+        attestation = scene.world.attest_delivery("creator", sha256)
+    known = {one.id for one in scene.stages()}
+    defs = governed_definitions([declared], scene.world.application)
+    run_job(scene, defs, "stage_orders", stage_run_config("orders", path.name, attestation))
+    return next((one for one in scene.stages() if one.id not in known), None)
+
+
+def play_refusals(scene: Scene) -> None:
+    declared = declare(scene, *strict_rules())
+    for name, content in refused_deliveries(scene.canary).items():
+        assert stage(scene, declared, write(scene, name, content)) is None, name
+
+
+def play_blocked(scene: Scene) -> None:
+    declared = declare(scene, *strict_rules())
+    for name, content in {
+        "bad.csv": rows_of(scene.canary),
+        "bad.parquet": table_of(scene.canary),
+    }.items():
+        made = stage(scene, declared, write(scene, name, content))
+        assert made.state is StageState.FAILED
+        scene.attempt(
+            "services", lambda made=made: scene.world.decide("approver-1", made, scene.reason)
+        )
+
+
+def play_promotion(scene: Scene) -> Datasource:
+    declared = declare(scene, {"id": "rows", "type": "row_count", "minimum": 1})
+    defs = governed_definitions([declared], scene.world.application)
+    made = stage(scene, declared, write(scene, "good.csv", rows_of(scene.canary)))
+    config = promotion_run_config("orders", made.id)
+    assert not run_job(scene, defs, "promote_orders", config)
+    scene.attempt("services", lambda: scene.world.decide("creator", made, scene.reason))
+    for approver in ("approver-1", "approver-2"):
+        scene.world.decide(approver, made, scene.reason)
+    scene.attempt("services", lambda: scene.world.decide("approver-1", made, scene.reason))
+    assert run_job(scene, defs, "promote_orders", config)
+    return declared
+
+
+def play_reading(scene: Scene, declared: Datasource) -> None:
+    frames: list[pd.DataFrame] = []
+
+    @dg.asset(ins={"orders": dg.AssetIn(key=current_key("orders"))})
+    def downstream(orders) -> None:
+        frames.append(orders)
+
+    defs = dg.Definitions.merge(
+        governed_definitions([declared], scene.world.application),
+        dg.Definitions(
+            assets=[downstream], jobs=[dg.define_asset_job("reading", selection=[downstream])]
+        ),
+    )
+
+    def read() -> None:
+        found = read_current(scene.world.application.work(), "orders", SYSTEM)
+        scene.carriers.append(found)
+
+    assert not run_job(scene, defs, "reading")
+    scene.attempt("services", read)
+    scene.world.grant(SYSTEM, Role.STEWARD)
+    assert run_job(scene, defs, "reading")
+    assert frames[0]["text"].to_list()[0] == scene.canary.text
+    read()
+    scene.world.as_superuser(
+        "ALTER TABLE governance.materialization_payload DISABLE TRIGGER USER;"
+        "UPDATE governance.materialization_payload SET payload = payload || '\\x00'::bytea"
+    )
+    assert not run_job(scene, defs, "reading")
+    scene.attempt("services", read)
+
+
+def play_withdrawals(scene: Scene) -> None:
+    """Take back a grant and a key, so that every table has rows."""
+    scene.world.withdraw(scene.world.grant("approver-3", Role.VIEWER))
+    scene.world.revoke(scene.world.signer("approver-3").key)
+
+
+def play_driver_errors(scene: Scene) -> None:
+    """Make Postgres refuse rows that hold bait, which its own messages quote."""
+    connection = Connection(scene.world.application.engine, "default")
+    row = {"tenant": "default", "stage": None, "payload": scene.canary.bait.encode()}
+    key = {"tenant": "default", "id": scene.canary.bait, "display_name": "x", "created_at": "now"}
+    for statement, rows in (
+        (insert(tables.stage_payload), [row]),
+        (insert(tables.actor), [key, key]),
+        (insert(tables.actor), [{**key, "created_at": scene.canary.bait}]),
+        (insert(tables.actor), [{**key, "id": f"{scene.canary.bait}\0"}]),
+    ):
+        connection.begin()
+        scene.attempt(
+            "driver", lambda statement=statement, rows=rows: connection.execute(statement, rows)
+        )
+        connection.close()
+
+
+def play_frames(scene: Scene) -> None:
+    """Hand in data in memory that has no typed form, and queries that fail when they run."""
+    text, number, date = scene.canary.values()
+    odd = [text, number, date, {text}, object()]
+
+    def explode(_: pl.DataFrame) -> pl.DataFrame:
+        raise ValueError(scene.canary.bait)
+
+    lazy = pl.LazyFrame({"text": [text, text]})
+    whole = table_of(scene.canary)
+    scene.attempt("pandas", lambda: from_data(pd.DataFrame({"odd": pd.Series(odd, dtype=object)})))
+    scene.attempt("polars", lambda: from_data(pl.DataFrame([pl.Series("odd", odd, pl.Object)])))
+    scene.attempt("lazy query", lambda: from_data(lazy.select(pl.col("text").cast(pl.Int64))))
+    scene.attempt("lazy query", lambda: from_data(lazy.map_batches(explode)))
+    scene.attempt("arrow", lambda: from_data(pa.table([whole["text"]] * 2, names=["a", "a"])))
+    scene.attempt("payload", lambda: decode_payload(TypedPayload(whole).encoded()[:-30]))
+
+
+def play_databases(scene: Scene, origins: Mapping[str, Database]) -> None:
+    """Read tables of bait, by queries that their cells fit and by those that they do not."""
+    for name, origin in origins.items():
+        whole = SqlSource(origin.url, query="SELECT * FROM bait", order_by=("date",))
+        assert read_sql(whole).table["text"].to_pylist() == [scene.canary.text]
+        scene.carriers.append(whole)
+        for misfit in ("CAST(text AS integer)", "CAST(CAST(number AS text) AS date)"):
+            source = SqlSource(origin.url, query=f"SELECT {misfit} AS x FROM bait")
+            scene.attempt(name, lambda source=source: read_sql(source))
+
+
+def play_children(scene: Scene) -> None:
+    """Let child processes decode bait, tell what is seen of them, print it and die of it."""
+    content = Content(name="rows.csv", stored=rows_of(scene.canary).encode(), csv=CsvOptions())
+    scene.carriers.append(content)
+    scene.children += decode_in_child(content, decoder=f"{DECODERS}:circumstances").to_pylist()
+    scene.attempt("child", lambda: decode_in_child(content, decoder=f"{DECODERS}:blurt"))
+    ragged = scene.rows / "ragged.csv"
+    ragged.write_text(f"{rows_of(scene.canary)}{scene.canary.text},1,2,3\n")
+    scene.attempt("address", lambda: read_file(f"file://{ragged}"))
+    scene.attempt("address", lambda: read_file(f"data:;base64,://{ragged}"))
+
+
+def play_evaluation(scene: Scene) -> None:
+    policy = parse_quality_policy({"version": "v1", "rules": strict_rules()})
+    for frame in (mixed_frame(scene.canary), pl.from_arrow(table_of(scene.canary))):
+        payload = TypedPayload(from_data(frame))
+        scene.carriers.append(payload)
+        scene.validations += [
+            PanderaEvaluator(engine).validate(policy, payload, None)
+            for engine in ("pandas", "polars")
+        ]
+    broken = BrokenPayload(scene.canary.bait)
+    scene.attempt("evaluation", lambda: PanderaEvaluator().validate(policy, broken, None))
+
+
+def play_pandera(scene: Scene) -> None:
+    """Use the public schema as anybody would, on frames that break every rule or cannot be read."""
+    policy = parse_quality_policy({"version": "v1", "rules": strict_rules()})
+    unreadable = mixed_frame(scene.canary).assign(text=[scene.canary.text, {1}, object()])
+    for engine, frame in (
+        ("pandas", mixed_frame(scene.canary)),
+        ("pandas", unreadable),
+        ("polars", pl.from_arrow(table_of(scene.canary))),
+    ):
+        outcomes: dict[str, object] = {}
+        try:
+            pandera_schema(policy, engine, recorder=outcomes).validate(frame, lazy=True)
+        except pandera.errors.SchemaErrors as errors:
+            scene.errors["pandera"].append(errors)
+        scene.outcomes.append(outcomes)
+
+
+def play_command_line(scene: Scene) -> None:
+    """Validate every file, and show every stage, by the command line; then fail unforeseen."""
+    policy, types = scene.state / "policy.json", scene.state / "types.json"
+    policy.write_text(json.dumps({"version": "v1", "rules": strict_rules()}))
+    types.write_text(
+        json.dumps([{"name": name, "type": kind} for name, kind in DECLARED_TYPES.items()])
+    )
+    commands = [
+        ("validate", path, "--policy", policy, "--schema", types)
+        for path in sorted((scene.state / "deliveries").iterdir())
+    ]
+    commands += [("stage", "show", one.id, "--actor", "creator") for one in scene.stages()]
+    commands += [("stage", "list"), ("evidence", "verify"), ("datasource", "list")]
+    for arguments in commands:
+        for options in ((), ("--json",)):
+            answer = scene.command(*arguments, *options)
+            assert answer.code in (0, 1, 3), answer
+    scene.printing(lambda: run(lambda: int(scene.canary.bait)), ("unforeseen",))
