@@ -155,17 +155,25 @@ def check_class() -> Any:  # noqa: ANN401 - Pandera is untyped
 
         def __call__(self, check_obj: object, column: str | None = None) -> CheckResult:  # type: ignore[explicit-override]  # typing.override is new in 3.12  # noqa: ARG002 - Pandera's signature
             passed = self.passes(check_obj)
-            answer = _as_query(passed) if _is_lazy(check_obj) else passed
+            answer = _Known(passed=passed) if _is_lazy(check_obj) else passed
             return CheckResult(answer, answer, None, None)
 
     return RuleCheck
 
 
-def _as_query(passed: bool) -> object:  # noqa: FBT001 - the value itself
-    """Return the boolean as Pandera's Polars backend wants it: something to collect."""
-    import polars as pl
+class _Known:
+    """A boolean as Pandera's Polars backend takes its answers: a query, collected to one item."""
 
-    return pl.LazyFrame({"passed": [passed]})
+    def __init__(self, *, passed: bool) -> None:
+        self._passed = passed
+
+    def collect(self) -> "_Known":
+        """Return the answer; there is nothing to run."""
+        return self
+
+    def item(self) -> bool:
+        """Return the boolean."""
+        return self._passed
 
 
 @functools.cache

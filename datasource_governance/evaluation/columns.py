@@ -11,7 +11,8 @@ import functools
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datasource_governance.evaluation.keys import key_of
-from datasource_governance.sources.frames import names_of, typed_column
+from datasource_governance.sources.frames import column_of, names_of
+from datasource_governance.sources.typed import field_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +94,7 @@ class PolarsColumn:
     @functools.cached_property
     def values(self) -> "pa.ChunkedArray":
         """The typed values."""
-        return self._frame.typed(self.field.name).column(0)
+        return self._frame.typed(self.field.name).values
 
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""
@@ -161,22 +162,30 @@ class FrameColumns:
         if type(self._frame).__module__.startswith("polars"):
             series = self._frame.to_series(self._places[name])
             if _compares_alike(series.dtype):
-                field = self._restored(typed_column(series.clear().to_frame(), name, 0)).field(0)
-                return PolarsColumn(field, series, self)
-        table = self.typed(name)
-        return ArrowColumn(table.field(0), table.column(0))
+                return PolarsColumn(self._field(name, series.dtype), series, self)
+        return self.typed(name)
 
-    def typed(self, name: str) -> "pa.Table":
-        """Return one column in the typed form."""
-        return self._restored(typed_column(self._frame, name, self._places[name]))
-
-    def _restored(self, table: "pa.Table") -> "pa.Table":
+    def _field(self, name: str, dtype: "pl.DataType") -> "pa.Field":
         import pyarrow as pa
 
+        if self._typed is not None:
+            return self._typed.field(self._typed.get_field_index(name))
+        return pa.field(name, _typed_type(dtype))
+
+    def typed(self, name: str) -> ArrowColumn:
+        """Return one column in the typed form."""
+        column = column_of(self._frame, name, self._places[name])
         if self._typed is None:
-            return table
-        field = self._typed.field(self._typed.get_field_index(table.column_names[0]))
-        return pa.Table.from_arrays([table.column(0).cast(field.type)], schema=pa.schema([field]))
+            return ArrowColumn(field_of(name, column), column.array)
+        field = self._typed.field(self._typed.get_field_index(name))
+        return ArrowColumn(field, column.array.cast(field.type))
+
+
+@functools.cache
+def _typed_type(dtype: "pl.DataType") -> "pa.DataType":
+    import polars as pl
+
+    return column_of(pl.DataFrame(schema={"": dtype}), "", 0).array.type
 
 
 def _compares_alike(dtype: "pl.DataType") -> bool:

@@ -2,7 +2,7 @@
 
 A pandas frame of Arrow dtypes holds every Arrow type without a copy. Polars lacks a few types; such
 columns travel as whole numbers or text of the same content. Neither library keeps the marks of
-fields. Both are undone by restoring the schema of the typed form.
+fields. Both are undone by `columns.FrameColumns`, which knows the schema of the typed form.
 
 Source: SPEC sections 3 and 5.
 """
@@ -25,16 +25,6 @@ def frame_of(table: "pa.Table", engine: Engine) -> "pd.DataFrame | pl.DataFrame"
 
         return table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)  # type: ignore[no-any-return]  # pyarrow is untyped
     return _polars_frame(table)
-
-
-def restored(table: "pa.Table", typed: "pa.Schema | None") -> "pa.Table":
-    """Return the table with the types and marks of its typed form, where that is known."""
-    import pyarrow as pa
-
-    if typed is None:
-        return table
-    columns = [column.cast(field.type) for column, field in zip(table.columns, typed, strict=True)]
-    return pa.Table.from_arrays(columns, schema=typed)
 
 
 def _polars_frame(table: "pa.Table") -> "pl.DataFrame":

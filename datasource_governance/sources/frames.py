@@ -7,12 +7,18 @@ Source: SPEC section 3; decisions ROW_NUMBERS, LOGICAL_TYPES.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.objects import object_column
 from datasource_governance.sources.refusal import refused, shielded
-from datasource_governance.sources.typed import Column, check_names, table_of, to_typed
+from datasource_governance.sources.typed import (
+    Column,
+    check_names,
+    table_of,
+    to_typed,
+    typed_column,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,15 +57,15 @@ def names_of(frame: "pd.DataFrame | pl.DataFrame") -> list[str]:
     return [str(name) for name in frame.columns]
 
 
-def typed_column(frame: "pd.DataFrame | pl.DataFrame", name: str, place: int) -> "pa.Table":
-    """Return one field of a frame in the typed form, as a table of one column.
+def column_of(frame: Any, name: str, place: int) -> Column:  # noqa: ANN401 - of pandas or Polars
+    """Return one field of a frame in the typed form.
 
     Raises:
         UnreadableSourceError: as `from_data`.
     """
     if type(frame).__module__.startswith("pandas"):
-        return table_of([name], [_pandas_column(name, frame.iloc[:, place])])
-    return table_of([name], [_polars_column(frame.to_series(place))])
+        return typed_column(name, _pandas_column(name, frame.iloc[:, place]))
+    return typed_column(name, _polars_column(frame.to_series(place)))
 
 
 def _from_pandas(frame: "pd.DataFrame") -> "pa.Table":

@@ -74,25 +74,42 @@ def to_typed(table: "pa.Table") -> "pa.Table":
     import pyarrow as pa
 
     problems = name_problems(table.column_names)
-    problems += [
-        Problem(
-            kind="extension_type",
-            message=f"field {field.name!r} has an extension type; store the plain type",
-            names=(field.name,),
-        )
-        for field in table.schema
-        if _is_extended(field)
-    ]
+    problems += [_extension(field.name) for field in table.schema if _is_extended(field)]
     if problems:
         raise UnreadableSourceError("table", problems)
     columns = [
-        _marked(Column(_plain(column), (field.metadata or {}).get(MARK)))
+        _typed(Column(column, (field.metadata or {}).get(MARK)))
         for field, column in zip(table.schema, table.columns, strict=True)
     ]
     fields = [
         field_of(name, column) for name, column in zip(table.column_names, columns, strict=True)
     ]
     return pa.Table.from_arrays([column.array for column in columns], schema=pa.schema(fields))
+
+
+def typed_column(name: str, column: Column) -> Column:
+    """Return one column in the typed form, its array in chunks.
+
+    Raises:
+        UnreadableSourceError: kind `extension_type`.
+    """
+    import pyarrow as pa
+
+    array, mark = column
+    if _is_extended(field_of(name, column)):
+        raise UnreadableSourceError("table", [_extension(name)])
+    if not isinstance(array, pa.ChunkedArray):
+        array = pa.chunked_array([array])
+    return _typed(Column(array, mark))
+
+
+def _typed(column: Column) -> Column:
+    return _marked(Column(_plain(column.array), column.mark))
+
+
+def _extension(name: str) -> Problem:
+    message = f"field {name!r} has an extension type; store the plain type"
+    return Problem(kind="extension_type", message=message, names=(name,))
 
 
 def _is_extended(field: "pa.Field") -> bool:

@@ -5,7 +5,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from datasource_governance.evaluation.frames import frame_of, restored
+from datasource_governance.evaluation.columns import FrameColumns
+from datasource_governance.evaluation.frames import frame_of
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.typed import to_typed
 
@@ -40,12 +41,20 @@ COLUMNS = [
 ]
 
 
+def restored(frame, typed):
+    """Return the typed columns of a frame as a table."""
+    columns = FrameColumns(frame, typed)
+    found = [columns.find(name) for name in typed.names]
+    fields = pa.schema([column.field for column in found])
+    return pa.Table.from_arrays([column.values for column in found], schema=fields)
+
+
 @pytest.mark.parametrize("engine", ["pandas", "polars"])
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: str(column.type))
 def test_every_type_survives_the_way_through_a_frame(column, engine):
     typed = to_typed(pa.table({"index": column, "^.*$": column}))
 
-    back = restored(from_data(frame_of(typed, engine)), typed.schema)
+    back = restored(frame_of(typed, engine), typed.schema)
 
     assert back.schema.equals(typed.schema, check_metadata=True)
     assert back.equals(typed)
@@ -58,7 +67,7 @@ def test_marks_survive_the_way_through_a_frame(engine):
         pd.DataFrame({name: pd.Series(two, dtype=object) for name, two in cells.items()})
     )
 
-    back = restored(from_data(frame_of(typed, engine)), typed.schema)
+    back = restored(frame_of(typed, engine), typed.schema)
 
     assert back.schema.equals(typed.schema, check_metadata=True)
     assert back.equals(typed)
