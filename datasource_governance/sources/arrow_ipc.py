@@ -1,15 +1,21 @@
-"""Arrow IPC files and streams in the typed form.
+"""Arrow IPC files and streams in the typed form, at once or in batches.
 
 A file is read as the stream it contains: its footer may list one batch a thousand times. Before a
 batch is decoded, its header is read for the number of rows and the size of every buffer; those are
 binding, since a buffer that decompresses to any other size is an error.
 
-Source: SPEC section 3, "Hostile files"; Arrow columnar format, "Serialization and IPC".
+Source: SPEC sections 3, "Hostile files", and 18; Arrow columnar format, "Serialization and IPC".
 """
 
+import os
 import struct
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
+from datasource_governance.errors import UnreadableSourceError
+from datasource_governance.sources.file_batches import FileBatches
 from datasource_governance.sources.limits import (
     DEFAULT_LIMITS,
     Limits,
@@ -19,22 +25,25 @@ from datasource_governance.sources.limits import (
     nesting_problems,
     plain_bytes,
     ratio_problems,
-    read_bounded,
     size_problems,
 )
-from datasource_governance.sources.refusal import refused, shielded
+from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.stored import StoredFile, check_file_bytes, stored_file
 from datasource_governance.sources.typed import to_typed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _FILE_MAGIC = b"ARROW1\0\0"
+_CONTINUATION = b"\xff\xff\xff\xff"
 
 # Positions of members in the flatbuffers of the format: Message, RecordBatch, DictionaryBatch.
-_MESSAGE_HEADER = 2
+_MESSAGE_KIND, _MESSAGE_HEADER, _MESSAGE_BODY_BYTES = 1, 2, 3
 _BATCH_NODES, _BATCH_BUFFERS, _BATCH_COMPRESSION = 1, 2, 3
 _DICTIONARY_DATA = 1
 _PAIR_BYTES = 16
+_DICTIONARY, _RECORDS = 2, 3
+"""Kinds of messages that hold buffers."""
 
 
 def read_arrow(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
@@ -44,52 +53,138 @@ def read_arrow(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
         UnreadableSourceError: kinds `malformed_arrow`, `too_large`, `not_found`, `unreadable`, and
             those of `to_typed`. No value is quoted, nothing is chained.
     """
-    name, content = read_bounded(source, limits)
-    otherwise = refused(name, "malformed_arrow", "not an Arrow IPC file, or a damaged one")
-    return shielded(lambda: _read(name, content, limits), otherwise)
+    with stored_file(source) as file:
+        check_file_bytes(file, limits)
+        return file.read(lambda: _read(file, limits), _malformed(file.name))
 
 
-def _read(name: str, content: bytes, limits: Limits) -> "pa.Table":
+def _read(file: StoredFile, limits: Limits) -> "pa.Table":
     import pyarrow as pa
 
-    stream = pa.py_buffer(content)
-    if content.startswith(_FILE_MAGIC):
-        stream = stream.slice(len(_FILE_MAGIC))
-    size = _promised_bytes(stream)
-    check(name, [*size_problems(size, limits), *ratio_problems(len(content), size, limits)])
-    with pa.ipc.open_stream(stream) as reader:
-        schema = reader.schema
-        problems = column_problems(len(schema.names), limits)
-        check(name, [*problems, *nesting_problems(schema, limits)])
-        table = reader.read_all()
-    # First of all: Arrow aborts the process when it computes with offsets that are not valid.
-    table.validate(full=True)
-    check(name, size_problems(plain_bytes(table), limits))
-    return to_typed(table)
+    schema = _checked(file, limits)
+    return to_typed(pa.Table.from_batches(_decoded(file, limits), schema=schema))
 
 
-def _promised_bytes(stream: "pa.Buffer") -> int:
-    """Return what all batches and dictionaries take in memory, from their headers alone."""
+def decoded_arrow_bytes(path: str | os.PathLike[str]) -> int:
+    """Return what the headers of an Arrow IPC file say that its buffers take in memory.
+
+    Raises:
+        UnreadableSourceError: kinds `malformed_arrow`, `not_found`, `unreadable`.
+    """
+    with stored_file(path) as file:
+        return file.read(lambda: _promised_bytes(file), _malformed(file.name))
+
+
+class ArrowBatches(FileBatches):
+    """A local Arrow IPC file or stream of any size, decoded one of its record batches at a time.
+
+    Raises:
+        UnreadableSourceError: as `read_arrow`, when it is made or while it is iterated.
+    """
+
+    @override
+    def _checked(self, file: StoredFile, limits: Limits) -> "pa.Schema":
+        return _checked(file, limits)
+
+    @override
+    def _decoded(
+        self, file: StoredFile, limits: Limits, fields: Sequence[str] | None
+    ) -> Iterator["pa.RecordBatch"]:
+        places = None
+        if fields is not None:
+            places = [self._stored_schema.get_field_index(name) for name in fields]
+        return _decoded(file, limits, places)
+
+    @override
+    def _malformed(self, name: str) -> UnreadableSourceError:
+        return _malformed(name)
+
+
+def _malformed(name: str) -> UnreadableSourceError:
+    return refused(name, "malformed_arrow", "not an Arrow IPC file, or a damaged one")
+
+
+def _checked(file: StoredFile, limits: Limits) -> "pa.Schema":
+    size = _promised_bytes(file)
+    check(file.name, [*size_problems(size, limits), *ratio_problems(file.size, size, limits)])
+    with _opened(file) as stream:
+        schema = stream.schema
+    problems = column_problems(len(schema.names), limits)
+    check(file.name, [*problems, *nesting_problems(schema, limits)])
+    return schema
+
+
+def _opened(
+    file: StoredFile, places: Sequence[int] | None = None
+) -> "pa.ipc.RecordBatchStreamReader":
     import pyarrow as pa
 
+    reader = file.reader()
+    reader.seek(_start(reader))
+    options = pa.ipc.IpcReadOptions(included_fields=places)
+    return pa.ipc.open_stream(reader, options=options)
+
+
+def _start(reader: "pa.NativeFile") -> int:
+    magic = reader.read_at(len(_FILE_MAGIC), 0)
+    return len(_FILE_MAGIC) if magic == _FILE_MAGIC else 0
+
+
+def _decoded(
+    file: StoredFile, limits: Limits, places: Sequence[int] | None = None
+) -> Iterator["pa.RecordBatch"]:
     size = 0
-    for message in pa.ipc.MessageReader.open_stream(stream):
-        header = _Table.root(message.metadata.to_pybytes()).table(_MESSAGE_HEADER)
-        if message.type == "dictionary":
-            size += _batch_bytes(header.table(_DICTIONARY_DATA), message.body)
-        elif message.type == "record batch":
-            size += _batch_bytes(header, message.body)
+    with _opened(file, places) as stream:
+        for batch in stream:
+            # First of all: Arrow aborts the process when it computes with invalid offsets.
+            batch.validate(full=True)
+            size += plain_bytes(batch)
+            check(file.name, size_problems(size, limits))
+            yield batch
+
+
+def _promised_bytes(file: StoredFile) -> int:
+    """Return what all batches and dictionaries take in memory, from their headers alone."""
+    reader = file.reader()
+    size, position = 0, _start(reader)
+    while found := _header_bytes(reader, position):
+        prefix_bytes, header_bytes = found
+        body = position + prefix_bytes + header_bytes
+        message = _Table.root(reader.read_at(header_bytes, position + prefix_bytes))
+        kind = message.byte(_MESSAGE_KIND)
+        if kind in {_DICTIONARY, _RECORDS}:
+            batch = message.table(_MESSAGE_HEADER)
+            if kind == _DICTIONARY:
+                batch = batch.table(_DICTIONARY_DATA)
+            size += _batch_bytes(batch, reader, body)
+        position = body + _not_negative(message.long(_MESSAGE_BODY_BYTES))
     return size
 
 
-def _batch_bytes(batch: "_Table", body: "pa.Buffer") -> int:
+def _header_bytes(reader: "pa.NativeFile", position: int) -> tuple[int, int] | None:
+    """Return the bytes of a message's prefix and of its header; None at the end of the stream."""
+    prefix = reader.read_at(8, position)
+    # Before version 0.15 nothing stood before the length.
+    prefix_bytes = 8 if prefix.startswith(_CONTINUATION) else 4
+    length = prefix[prefix_bytes - 4 : prefix_bytes]
+    header_bytes = _not_negative(struct.unpack("<i", length)[0]) if length else 0
+    return (prefix_bytes, header_bytes) if header_bytes else None
+
+
+def _not_negative(size: int) -> int:
+    if size < 0:
+        raise ValueError("a size is negative")
+    return size
+
+
+def _batch_bytes(batch: "_Table", reader: "pa.NativeFile", body: int) -> int:
     # A column of nulls has a length and no bytes, hence a byte for every value as well.
     size = sum(length for length, _ in batch.pairs(_BATCH_NODES))
     is_compressed = batch.has(_BATCH_COMPRESSION)
     for offset, length in batch.pairs(_BATCH_BUFFERS):
         uncompressed = -1
         if is_compressed and length:
-            (uncompressed,) = struct.unpack("<q", body.slice(offset, 8).to_pybytes())
+            (uncompressed,) = struct.unpack("<q", reader.read_at(8, body + offset))
         size += length if uncompressed < 0 else uncompressed
     return size
 
@@ -120,6 +215,14 @@ class _Table:
     def has(self, place: int) -> bool:
         """Tell whether a member is present."""
         return self._member(place) != 0
+
+    def byte(self, place: int) -> int:
+        """Return a member of 8 bits."""
+        return self._int(member, "<B") if (member := self._member(place)) else 0
+
+    def long(self, place: int) -> int:
+        """Return a member of 64 bits."""
+        return self._int(member, "<q") if (member := self._member(place)) else 0
 
     def table(self, place: int) -> "_Table":
         """Return a member that is a table."""

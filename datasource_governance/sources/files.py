@@ -56,14 +56,19 @@ def read_content(content: Content) -> "pa.Table":
 
 
 def _read(name: str, source: Source, csv: CsvOptions, limits: Limits) -> "pa.Table":
-    suffix = _known_suffix(name)
+    suffix = known_suffix(name)
     return read_csv(source, csv, limits) if suffix == _CSV else _READERS[suffix](source, limits)
 
 
 _CSV = ".csv"
 
 
-def _known_suffix(name: str) -> str:
+def known_suffix(name: str) -> str:
+    """Return the suffix of a file's name in lower case.
+
+    Raises:
+        UnreadableSourceError: kind `unknown_format`.
+    """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix != _CSV and suffix not in _READERS:
         known = ", ".join((_CSV, *_READERS))
@@ -73,7 +78,7 @@ def _known_suffix(name: str) -> str:
 
 def _read_address(address: str, csv: CsvOptions, limits: Limits) -> "pa.Table":
     name = _name_of(address)
-    _known_suffix(name)
+    known_suffix(name)
     otherwise = refused(name, "unreadable", "the address cannot be opened or read")
     stored = shielded(lambda: _fetched(address, name, limits), otherwise)
     return decode_in_child(Content(name=name, stored=stored, csv=csv, limits=limits))

@@ -9,7 +9,7 @@ Source: SPEC section 3, "Hostile files".
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,15 @@ class Limits:
     """Decompressed bytes per stored byte, for files of more than `ratio_free_bytes` then."""
     ratio_free_bytes: int = 64 * MEBIBYTE
     """A constant column compresses without bound; that only matters when the result is large."""
+
+    def streaming(self, stored: int) -> "Limits":
+        """Return the limits on a file of so many bytes that is never in memory as a whole.
+
+        It may have any size and, decoded, be `compression_ratio` times as large. A small file may
+        become what it may become in memory, so that the same bombs are refused.
+        """
+        table_bytes = max(self.table_bytes, self.compression_ratio * stored)
+        return replace(self, file_bytes=max(self.file_bytes, stored), table_bytes=table_bytes)
 
 
 DEFAULT_LIMITS = Limits()
@@ -170,13 +179,14 @@ def _widths(values: "pa.Array") -> "pa.Array":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if _has_lengths(values.type):
+    if has_lengths(values.type):
         return pc.cast(pc.binary_length(values), pa.int64())
     average = values.nbytes // len(values) + 1 if len(values) else 0
     return pa.array([average] * len(values), pa.int64())
 
 
-def _has_lengths(kind: "pa.DataType") -> bool:
+def has_lengths(kind: "pa.DataType") -> bool:
+    """Tell whether values are texts or bytes of which Arrow computes the lengths."""
     from pyarrow import types
 
     return bool(

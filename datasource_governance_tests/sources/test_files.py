@@ -12,6 +12,8 @@ from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.limits import Limits
+from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.stored import stored_file
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
 
 TABLE = pa.table({"a": [1, 2]})
@@ -83,6 +85,44 @@ def test_a_file_is_bounded_by_its_bytes(tmp_path, suffix):
     assert kinds_and_names(lambda: read_file(path, limits=Limits(file_bytes=size - 1))) == [
         ("too_large", ())
     ]
+
+
+DAMAGED = refused("rows", "malformed", "damaged")
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused_whatever_else_went_wrong(tmp_path):
+    path = tmp_path / "rows.parquet"
+
+    def fail_after_change():
+        path.write_text(CANARY * 2)
+        raise ValueError(CANARY)
+
+    for read in (lambda: path.write_text(CANARY * 3), fail_after_change):
+        path.write_text(CANARY)
+        with stored_file(path) as file:
+            problems = refusal_of(lambda: file.read(read, DAMAGED))  # noqa: B023 - called at once
+        assert [problem.message for problem in problems] == ["the file changed while it was read"]
+
+
+def test_a_file_that_is_not_the_one_that_was_expected_is_refused(tmp_path):
+    path = tmp_path / "rows.parquet"
+    path.write_text("x")
+    with stored_file(path) as file:
+        stamp = file.stamp
+        assert file.read(lambda: file.reader().read(), DAMAGED, stamp) == b"x"
+
+    path.write_text("yy")
+
+    with stored_file(path) as file:
+        assert kinds_and_names(lambda: file.read(lambda: b"", DAMAGED, stamp)) == [
+            ("unreadable", ())
+        ]
+
+
+def test_bytes_in_memory_are_read_as_those_of_a_file():
+    with stored_file(b"content") as file:
+        assert (file.name, file.size, file.stamp) == ("content", 7, None)
+        assert file.read(lambda: file.reader().read_at(3, 1), DAMAGED) == b"ont"
 
 
 def put(address, content):
