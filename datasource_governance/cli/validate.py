@@ -3,10 +3,14 @@
 Source: SPEC sections 5 and 16.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from datasource_governance.cli.output import JsonOption, console, print_json
 from datasource_governance.cli.render import change_table, coloured, rule_table
@@ -15,12 +19,17 @@ from datasource_governance.domain.schema_document import parse_declared_types, p
 from datasource_governance.domain.validation import Outcome, Validation
 from datasource_governance.errors import EXIT_NO, InvalidArgumentError
 
+DEFAULT_MEMORY_MIB = 512
 PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a JSON file.")]
 
 
 def validate(
     data: Annotated[
-        str, typer.Argument(help="A CSV, Parquet or Arrow IPC file, or an address with ://.")
+        str,
+        typer.Argument(
+            help="A CSV, Parquet or Arrow IPC file, an address with ://, or with --table or "
+            "--query the SQLAlchemy URL of a database."
+        ),
     ],
     policy: PolicyOption,
     previous_schema: Annotated[
@@ -32,26 +41,59 @@ def validate(
     schema: Annotated[
         Path | None, typer.Option(help="CSV: JSON list of {name, type} of declared columns.")
     ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="SQL: a table, its rows numbered in primary-key order.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="SQL: a query.")] = None,
+    order_by: Annotated[
+        list[str] | None, typer.Option(help="SQL: a column that orders rows; may be repeated.")
+    ] = None,
+    memory: Annotated[
+        int, typer.Option(min=1, help="MiB of data to hold in memory; more is read in batches.")
+    ] = DEFAULT_MEMORY_MIB,
     json: JsonOption = False,
 ) -> int:
-    """Validate a file against a quality policy. Exit 0: ready or review, 1: blocked."""
+    """Validate a file, table or query against a policy. Exit 0: ready or review, 1: blocked."""
     quality_policy = parse_quality_policy(read_document(policy))
     previous = parse_schema(read_document(previous_schema)) if previous_schema else None
     types = parse_declared_types(read_document(schema)) if schema else {}
 
     from datasource_governance.domain.csv_options import CsvOptions
-    from datasource_governance.evaluation.evaluate import PanderaEvaluator
-    from datasource_governance.evaluation.payload import TypedPayload
-    from datasource_governance.sources.files import read_file
+    from datasource_governance.evaluation import evaluate
 
-    options = CsvOptions(delimiter=delimiter, decimal=decimal, encoding=encoding, types=types)
-    payload = TypedPayload(read_file(data, options))
-    validation = PanderaEvaluator().validate(quality_policy, payload, previous)
+    if table or query:
+        from datasource_governance.sources.sql import SqlSource
+
+        source = SqlSource(data, table=table, query=query, order_by=tuple(order_by or ()))
+        validation = evaluate.validate(quality_policy, source, previous)
+    else:
+        options = CsvOptions(delimiter=delimiter, decimal=decimal, encoding=encoding, types=types)
+        with _rows_told() as on_rows:
+            validation = evaluate.validate_file(
+                quality_policy,
+                data,
+                csv=options,
+                previous_schema=previous,
+                memory_bytes=memory * 2**20,
+                on_rows=on_rows,
+            )
     if json:
         print_json(validation.document())
     else:
         _show(validation)
     return EXIT_NO if validation.outcome is Outcome.BLOCKED else 0
+
+
+@contextmanager
+def _rows_told() -> Iterator[Callable[[int], object]]:
+    """Yield a function that tells people on a terminal how many rows have been judged."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
+    stderr = Console(stderr=True)
+    with Progress(
+        *columns, console=stderr, transient=True, disable=not stderr.is_terminal
+    ) as progress:
+        task = progress.add_task("")
+        yield lambda rows: progress.update(task, completed=rows)
 
 
 def read_document(path: Path) -> bytes:
@@ -76,7 +118,8 @@ def _show(validation: Validation) -> None:
         out.print(f"notice: {notice}", markup=False)
     out.print(
         f"{validation.row_count} rows, policy {validation.policy_version} "
-        f"({validation.policy_hash[:12]}), fingerprint {validation.fingerprint[:12]}",
+        f"({validation.policy_hash[:12]}), fingerprint {validation.fingerprint[:12]}, "
+        f"engine {validation.engine}",
         markup=False,
     )
     out.print(f"outcome: {coloured(validation.outcome)}")

@@ -86,15 +86,16 @@ class ArrowColumn:
 class PolarsColumn:
     """A column of a Polars frame whose own values compare as typed ones do."""
 
-    def __init__(self, field: "pa.Field", series: "pl.Series", frame: "FrameColumns") -> None:
+    def __init__(self, field: "pa.Field", series: "pl.Series") -> None:
+        # Without the frame it is of: a cycle would keep the frame until somebody looks for cycles.
         self.field = field
         self._series = series
-        self._frame = frame
 
     @functools.cached_property
     def values(self) -> "pa.ChunkedArray":
         """The typed values."""
-        return self._frame.typed(self.field.name).values
+        column = column_of(self._series.to_frame(), self.field.name, 0)
+        return column.array.cast(self.field.type)
 
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""
@@ -162,8 +163,8 @@ class FrameColumns:
         if type(self._frame).__module__.startswith("polars"):
             series = self._frame.to_series(self._places[name])
             if _compares_alike(series.dtype):
-                return PolarsColumn(self._field(name, series.dtype), series, self)
-        return self.typed(name)
+                return PolarsColumn(self._field(name, series.dtype), series)
+        return self._typed_column(name)
 
     def _field(self, name: str, dtype: "pl.DataType") -> "pa.Field":
         import pyarrow as pa
@@ -172,8 +173,7 @@ class FrameColumns:
             return self._typed.field(self._typed.get_field_index(name))
         return pa.field(name, _typed_type(dtype))
 
-    def typed(self, name: str) -> ArrowColumn:
-        """Return one column in the typed form."""
+    def _typed_column(self, name: str) -> ArrowColumn:
         column = column_of(self._frame, name, self._places[name])
         if self._typed is None:
             return ArrowColumn(field_of(name, column), column.array)

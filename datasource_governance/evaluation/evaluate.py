@@ -3,6 +3,11 @@
 Source: SPEC section 5.
 """
 
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_diff import compare_schemas
@@ -13,10 +18,19 @@ from datasource_governance.evaluation.detect import detect_schema
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.frames import Engine
 from datasource_governance.evaluation.payload import TypedPayload, decode_payload
-from datasource_governance.evaluation.streaming import validate_batches
+from datasource_governance.evaluation.streaming import (
+    BATCHES_IN_MEMORY,
+    DEFAULT_MEMORY_BYTES,
+    validate_batches,
+)
 from datasource_governance.ports import Payload
+from datasource_governance.sources.files import is_address, read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.lazy import lazy_batches
+from datasource_governance.sources.scan import decoded_bytes, scan_file
+
+if TYPE_CHECKING:
+    from datasource_governance.sources.sql import SqlSource
 
 
 class PanderaEvaluator:
@@ -78,16 +92,67 @@ def _typed(payload: Payload) -> TypedPayload:
 def validate(
     policy: QualityPolicy, data: object, previous_schema: TableSchema | None = None
 ) -> Validation:
-    """Validate data in memory: a pandas or Polars frame, an Arrow table or record batch.
+    """Validate data in memory, or a source that is read in batches.
 
-    A Polars LazyFrame is read in batches, and never in memory as a whole.
+    Args:
+        policy: The rules.
+        data: A pandas or Polars frame, an Arrow table or record batch; or a Polars LazyFrame or a
+            `SqlSource`, which need not fit into memory.
+        previous_schema: The schema to compare with.
 
     Raises:
         InvalidArgumentError: data of another class.
-        UnreadableSourceError: repeated or blank names, or cells without a typed form; a lazy query
-            that fails.
+        UnreadableSourceError: repeated or blank names, cells without a typed form, a query that
+            fails.
         EvaluationError: as `PanderaEvaluator.validate`.
     """
+    if type(data).__name__ == "SqlSource":
+        return _validate_sql(policy, cast("SqlSource", data), previous_schema)
     if (batches := lazy_batches(data)) is not None:
         return validate_batches(policy, batches, previous_schema)
     return PanderaEvaluator().validate(policy, TypedPayload(from_data(data)), previous_schema)
+
+
+def _validate_sql(
+    policy: QualityPolicy,
+    source: "SqlSource",
+    previous: TableSchema | None,
+) -> Validation:
+    # Only a caller that has one has imported SQLAlchemy.
+    from datasource_governance.sources.sql import sql_batches
+
+    with sql_batches(source) as batches:
+        return validate_batches(policy, batches, previous)
+
+
+def validate_file(
+    policy: QualityPolicy,
+    path: str | os.PathLike[str],
+    *,
+    csv: CsvOptions | None = None,
+    previous_schema: TableSchema | None = None,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    on_rows: Callable[[int], object] = lambda _: None,
+) -> Validation:
+    """Validate a CSV, Parquet or Arrow IPC file, in memory or, where it is larger, in batches.
+
+    The engine's name tells which. A file behind an address is decoded in a child process, whose
+    memory is limited.
+
+    Args:
+        policy: The rules.
+        path: A local file, or an address of fsspec with `://`.
+        csv: How a CSV file is written.
+        previous_schema: The schema to compare with.
+        memory_bytes: What the typed table may take in memory.
+        on_rows: Told now and then how many rows have been judged.
+
+    Raises:
+        UnreadableSourceError: as `read_file`.
+        EvaluationError: as `PanderaEvaluator.validate`.
+    """
+    if is_address(path) or decoded_bytes(path, csv) <= memory_bytes:
+        payload = TypedPayload(read_file(path, csv))
+        return PanderaEvaluator().validate(policy, payload, previous_schema)
+    batches = scan_file(path, csv, batch_bytes=memory_bytes // BATCHES_IN_MEMORY)
+    return validate_batches(policy, batches, previous_schema, memory_bytes, on_rows)

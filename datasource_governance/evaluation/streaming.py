@@ -6,6 +6,7 @@ are kept on disk until all have been seen, and judged in partitions that hold al
 Source: SPEC sections 5 and 18.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ def validate_batches(
     batches: Batches,
     previous: TableSchema | None = None,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    on_rows: Callable[[int], object] = lambda _: None,
 ) -> Validation:
     """Validate a payload batch by batch; what is hashed is the same as for one in memory.
 
@@ -48,22 +50,22 @@ def validate_batches(
         memory_bytes: What validation may take besides the libraries, about, if no batch is larger
             than an eighth of it. Keys that must be unique go to a temporary file without a name,
             of their size and 8 bytes a row.
+        on_rows: Told after every batch how many rows have been judged.
 
     Raises:
         UnreadableSourceError: what the batches raise.
         EvaluationError: something went wrong; with neither a value, nor cause, nor context.
     """
-    return shielded(lambda: _validation(policy, batches, previous, memory_bytes), not_evaluable())
 
+    def judge() -> Validation:
+        with Spill() as spill:
+            judged = _Judged(policy, batches.schema, spill, memory_bytes // _PARTITIONS_IN_MEMORY)
+            for batch in batches:
+                judged.add(batch)
+                on_rows(judged.row_count)
+            return judged.validation(previous, rows_numbered=batches.rows_numbered)
 
-def _validation(
-    policy: QualityPolicy, batches: Batches, previous: TableSchema | None, memory_bytes: int
-) -> Validation:
-    with Spill() as spill:
-        judged = _Judged(policy, batches.schema, spill, memory_bytes // _PARTITIONS_IN_MEMORY)
-        for batch in batches:
-            judged.add(batch)
-        return judged.validation(previous, rows_numbered=batches.rows_numbered)
+    return shielded(judge, not_evaluable())
 
 
 class _Judged:
@@ -74,7 +76,7 @@ class _Judged:
     ) -> None:
         self._policy = policy
         self._schema = schema
-        self._row_count = 0
+        self.row_count = 0
         self._with_nulls: set[str] = set()
         self._content = Fingerprint(schema)
         self._keys = {
@@ -97,21 +99,21 @@ class _Judged:
     def add(self, batch: "pa.Table") -> None:
         """Judge the next rows."""
         for outcome in outcomes.of_table(self._by_batch, batch, "pandas"):
-            numbered = _moved(outcome, self._row_count)
+            numbered = _moved(outcome, self.row_count)
             earlier = self._found.get(outcome.id)
             self._found[outcome.id] = outcomes.joined(earlier, numbered) if earlier else numbered
         for keys in self._keys.values():
-            keys.add(batch, self._row_count)
+            keys.add(batch, self.row_count)
         self._content.add(batch)
         self._with_nulls |= names_with_nulls(batch)
-        self._row_count += batch.num_rows
+        self.row_count += batch.num_rows
 
     def validation(self, previous: TableSchema | None, *, rows_numbered: bool) -> Validation:
         """Return the validation of all rows."""
         import pandas as pd
 
         counts = [rule for rule in self._policy.rules if isinstance(rule, RowCountRule)]
-        rows = pd.DataFrame(index=pd.RangeIndex(self._row_count))
+        rows = pd.DataFrame(index=pd.RangeIndex(self.row_count))
         for outcome in outcomes.of_frame(outcomes.only(self._policy, counts), rows, "pandas"):
             self._found[outcome.id] = outcome
         for name, keys in self._keys.items():
@@ -126,7 +128,7 @@ class _Judged:
             rules=outcomes.numbered(found, rows_numbered=rows_numbered),
             schema=schema,
             schema_diff=diff,
-            row_count=self._row_count,
+            row_count=self.row_count,
             byte_count=byte_count,
             fingerprint=content,
             engine=ENGINE,

@@ -1,28 +1,34 @@
 """CSV files, read strictly and by declaration into the typed form.
 
-The file is checked and its header read here; Arrow's reader then splits the records into texts,
-which it does exactly as RFC 4180 says once quoting is known to be strict; types are a matter of
-`csv_types`. An empty cell, quoted or not, is null in every column; no word is.
+A file is read in blocks of whole records. A first pass finds everything that may refuse it, and how
+its columns are typed; only then are cells converted, either those that were kept in memory, or in a
+second pass for a file that need not fit there. An empty cell, quoted or not, is null in every
+column; no word is.
 
 Source: SPEC section 3; decisions CSV_EMPTY, CSV_BLANK_LINES, CSV_ENCODING_STRICT,
 CSV_DECLARED_STRICT.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from datasource_governance.domain.csv_options import CsvOptions
-from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import Problem, UnreadableSourceError
-from datasource_governance.sources.csv_records import (
-    MalformedRecordError,
-    is_strictly_quoted,
-    record_problems,
-    records,
-)
-from datasource_governance.sources.csv_types import declared, infer
+from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
+from datasource_governance.sources.csv_blocks import Block, blocks
+from datasource_governance.sources.csv_file import StableFile
+from datasource_governance.sources.csv_records import header_of, split
+from datasource_governance.sources.csv_survey import Survey, misfit_problems
+from datasource_governance.sources.csv_text import SMALLEST_CHUNK, Text
+from datasource_governance.sources.csv_threads import in_order
+from datasource_governance.sources.csv_types import Conversion
 from datasource_governance.sources.limits import (
     DEFAULT_LIMITS,
+    MEBIBYTE,
     Limits,
     Source,
     check,
@@ -30,20 +36,22 @@ from datasource_governance.sources.limits import (
     read_bounded,
     size_problems,
 )
-from datasource_governance.sources.refusal import first_positions, refused, shielded
-from datasource_governance.sources.typed import Column, name_problems, table_of
+from datasource_governance.sources.refusal import refused, shielded
+from datasource_governance.sources.typed import name_problems, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BYTE_ORDER_MARK = "\ufeff".encode()
-_ARCHIVES = (b"\x1f\x8b", b"PK\x03\x04")
-_LARGEST_BLOCK = 2**31 - 1
-_BYTES_PER_CELL = 9
-"""What even a null costs as text: an eight-byte offset and, rounded up, a bit of validity."""
-
+    Cells = list[pa.ChunkedArray]
 
 DEFAULT_OPTIONS = CsvOptions()
+
+_BLOCK_BYTES = 4 * MEBIBYTE
+"""What is split at a time: little enough for the caches of a processor."""
+_BLOCKS_PER_BATCH = 8
+"""Blocks are in several stages and threads at a time, and are more as cells than as text."""
+_LONGEST_RECORD = 64 * MEBIBYTE
+_LONGEST_RECORD_IN_MEMORY = 1024 * MEBIBYTE
 
 
 def read_csv(
@@ -58,29 +66,169 @@ def read_csv(
             `too_large`, `not_found`, `unreadable`. No cell is quoted, nothing is chained.
     """
     name, stored = read_bounded(source, limits)
-    otherwise = refused(name, "malformed_csv", "the records could not be read")
-    return shielded(lambda: _read(name, stored, options, limits), otherwise)
+    file = _Csv(name, partial(_chunks_of, stored), options, _LONGEST_RECORD_IN_MEMORY)
+    return shielded(lambda: _read(file, limits), _unreadable(name))
 
 
-def _read(name: str, stored: bytes, options: CsvOptions, limits: Limits) -> "pa.Table":
-    if stored.startswith(_ARCHIVES):
-        raise refused(name, "malformed_csv", "the file is compressed; store it as plain text")
-    content = _as_utf8(name, stored, options.encoding)
-    delimiter = options.delimiter.encode()
-    header, start = _header(name, content, delimiter)
-    cells = content.count(delimiter) + content.count(b"\n") + content.count(b"\r")
-    size = len(content) + cells * _BYTES_PER_CELL
-    check(
-        name,
-        [
-            *name_problems(header),
-            *(_missing(field) for field in options.types if field not in header),
-            *column_problems(len(header), limits),
-            *size_problems(size, limits),
-        ],
-    )
-    columns = _split(name, content, delimiter, start, len(header))
-    return table_of(header, _typed(name, dict(zip(header, columns, strict=True)), options))
+class CsvBatches:
+    """A CSV file in the typed form that need not fit into memory; see `batches.Batches`.
+
+    Its rows, types and marks are those of `read_csv`. Memory is a small multiple of `batch_bytes`,
+    or of the longest record; one that is longer than both 64 MiB and `batch_bytes` is refused.
+
+    Raises:
+        UnreadableSourceError: when made, as `read_csv`; when iterated, kind `unreadable` if the
+            file is not what it was.
+    """
+
+    rows_numbered = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: CsvOptions = DEFAULT_OPTIONS,
+        limits: Limits = DEFAULT_LIMITS,
+        batch_bytes: int = DEFAULT_BATCH_BYTES,
+    ) -> None:
+        self._stored = StableFile(path, limits)
+        self._batch_bytes = batch_bytes
+        chunk = max(SMALLEST_CHUNK, min(_BLOCK_BYTES, batch_bytes // _BLOCKS_PER_BATCH))
+        longest = max(_LONGEST_RECORD, batch_bytes)
+        name = self._stored.name
+        self._file = _Csv(name, partial(self._stored.chunks, chunk), options, longest)
+        self._plan, _ = shielded(
+            lambda: _surveyed(self._file, limits, keeps_cells=False), _unreadable(name)
+        )
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """The fields of the typed form, with their marks."""
+        return self._plan.schema
+
+    def __iter__(self) -> Iterator["pa.Table"]:
+        """Yield the rows in order; no batch is empty."""
+        tables = self._tables()
+        changed = self._stored.changed()
+        while (table := shielded(lambda: next(tables, None), changed)) is not None:
+            yield table
+
+    def _tables(self) -> Iterator["pa.Table"]:
+        import pyarrow as pa
+
+        gathered: list[pa.Table] = []
+        for table in self._plan.tables_of(self._file):
+            gathered.append(table)
+            if sum(part.nbytes for part in gathered) >= self._batch_bytes:
+                yield pa.concat_tables(gathered)
+                gathered = []
+        if gathered:
+            yield pa.concat_tables(gathered)
+
+
+@dataclass(frozen=True)
+class _Csv:
+    """A file, how it is written, and the longest record it may have, in bytes."""
+
+    name: str
+    chunks: Callable[[], Iterable[bytes]]
+    options: CsvOptions
+    longest: int
+
+    @property
+    def delimiter(self) -> bytes:
+        return self.options.delimiter.encode()
+
+    def text(self) -> Text:
+        return Text(self.name, self.chunks(), self.options.encoding, self.delimiter)
+
+    def opened(self, chunks: Iterator[bytes]) -> tuple[list[str] | Problem, Iterator[Block]]:
+        return header_of(blocks(chunks, self.delimiter, self.longest), self.delimiter)
+
+    def contents(self) -> Iterator[bytes]:
+        """Yield the blocks behind the header of a file that was found to be sound."""
+        chunks = iter(self.text())
+        _, body = self.opened(chunks)
+        for block in body:
+            if block.fault:
+                raise ValueError("the file is not sound any more")
+            yield block.content
+        _exhaust(chunks)
+
+    def split(self, content: bytes, columns: int) -> "Cells":
+        cells = split(content, self.delimiter, columns)
+        if cells is None:
+            raise ValueError("records are refused that were not ragged before")
+        return cells
+
+
+class _Plan:
+    """How the columns of a file are typed, and how many rows it has."""
+
+    def __init__(self, conversions: dict[str, Conversion], rows: int) -> None:
+        import pyarrow as pa
+
+        self._conversions = conversions
+        self._rows = rows
+        self.schema = self.table(
+            [pa.chunked_array([], pa.large_string())] * len(conversions)
+        ).schema
+
+    def table(self, cells: "Cells") -> "pa.Table":
+        """Return the rows of a block in the typed form."""
+        pairs = zip(self._conversions.values(), cells, strict=True)
+        return table_of(list(self._conversions), [convert(column) for convert, column in pairs])
+
+    def tables_of(self, file: _Csv) -> Iterator["pa.Table"]:
+        """Yield the rows of a file that is read once more."""
+        columns = len(self._conversions)
+        read = in_order(lambda content: self.table(file.split(content, columns)), file.contents())
+        return self._trimmed(read)
+
+    def tables_of_kept(self, kept: Sequence["Cells"]) -> Iterator["pa.Table"]:
+        """Yield the rows of cells that were kept in memory."""
+        return self._trimmed(in_order(self.table, kept))
+
+    def _trimmed(self, tables: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
+        """Yield tables without the blank lines behind the last row, and no empty one."""
+        left = self._rows
+        for table in tables:
+            if rows := table.slice(0, left):
+                yield rows
+                left -= len(rows)
+        if left:
+            raise ValueError("there are fewer rows than before")
+
+
+def _read(file: _Csv, limits: Limits) -> "pa.Table":
+    import pyarrow as pa
+
+    plan, kept = _surveyed(file, limits, keeps_cells=True)
+    return pa.concat_tables([plan.schema.empty_table(), *plan.tables_of_kept(kept)])
+
+
+def _surveyed(file: _Csv, limits: Limits, *, keeps_cells: bool) -> tuple[_Plan, list["Cells"]]:
+    """Read a file once, and refuse it for all that is wrong with it."""
+    text = file.text()
+    chunks = iter(text)
+    header, body = file.opened(chunks)
+    if isinstance(header, Problem):
+        _exhaust(chunks)
+        raise UnreadableSourceError(file.name, [header])
+    missing = [_missing(field) for field in file.options.types if field not in header]
+    problems = [*name_problems(header), *missing, *column_problems(len(header), limits)]
+    survey = Survey(header, file.options, keeps_cells=keeps_cells)
+    if not problems:
+        survey.read(takewhile(lambda _: text.size <= limits.table_bytes, body))
+    _exhaust(chunks)
+    check(file.name, [*problems, *size_problems(text.size, limits)])
+    check(file.name, survey.record_problems())
+    conversions = survey.conversions()
+    unfit = [name for name, conversion in conversions.items() if conversion is None]
+    if unfit:
+        cells = survey.kept or (file.split(content, len(header)) for content in file.contents())
+        check(file.name, misfit_problems(unfit, header, file.options, cells))
+    fit = {name: conversion for name, conversion in conversions.items() if conversion is not None}
+    return _Plan(fit, survey.rows), survey.kept
 
 
 def _missing(field: str) -> Problem:
@@ -88,101 +236,15 @@ def _missing(field: str) -> Problem:
     return Problem(kind="missing_field", message=message, names=(field,))
 
 
-def _as_utf8(name: str, stored: bytes, encoding: str) -> bytes:
-    """Return the text of the file as UTF-8 without its byte order mark."""
-    try:
-        text = stored.decode(encoding)
-        # NUL is no text; it is what UTF-16 looks like to a reader of single bytes.
-        content = None if "\0" in text else text.encode()
-    except UnicodeError:
-        content = None
-    if content is None:
-        raise refused(name, "invalid_encoding", f"the file is not {encoding} text", encoding)
-    return content.removeprefix(_BYTE_ORDER_MARK)
+def _exhaust(chunks: Iterator[bytes]) -> None:
+    """Read to the end: what is not of the encoding, or too much, is found there, too."""
+    for _ in chunks:
+        pass
 
 
-def _header(name: str, content: bytes, delimiter: bytes) -> tuple[list[str], int]:
-    """Return the cells of the first line that is not blank, and where the records begin."""
-    try:
-        for record in records(content, delimiter):
-            if record.cells:
-                return [cell.decode() for cell in record.cells], record.end
-        kind, message = "no_header", "no header; a CSV file names its fields in the first record"
-    except MalformedRecordError:
-        kind = "malformed_csv"
-        message = "header: a quote is not closed, or text follows a closing quote"
-    raise refused(name, kind, message)
+def _chunks_of(stored: bytes) -> Iterator[bytes]:
+    return (stored[start : start + _BLOCK_BYTES] for start in range(0, len(stored), _BLOCK_BYTES))
 
 
-def _split(
-    name: str, content: bytes, delimiter: bytes, start: int, columns: int
-) -> list["pa.ChunkedArray"]:
-    """Return the cells of each column as text, empty ones as null."""
-    import pyarrow as pa
-
-    # Blank lines behind the last record are none, but in a one-column file those before it are.
-    end = len(content.rstrip(b"\r\n"))
-    if end <= start:
-        return [pa.chunked_array([], pa.large_string())] * columns
-    if is_strictly_quoted(content, delimiter, start):
-        body = pa.py_buffer(content).slice(start, end - start)
-        try:
-            return _arrow_split(body, delimiter.decode(), columns)
-        except pa.ArrowException:
-            # It quotes the line. What is wrong with which record is found below.
-            pass
-    problems = record_problems(content, delimiter, start, columns)
-    unknown = Problem(kind="malformed_csv", message="a record is too long to be read")
-    raise UnreadableSourceError(name, problems or [unknown])
-
-
-def _arrow_split(body: "pa.Buffer", delimiter: str, columns: int) -> list["pa.ChunkedArray"]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    places = [str(place) for place in range(columns)]
-    table = csv.read_csv(
-        pa.BufferReader(body),
-        # One block, so that no record lies across the border of two.
-        read_options=csv.ReadOptions(
-            column_names=places, block_size=min(body.size, _LARGEST_BLOCK)
-        ),
-        parse_options=csv.ParseOptions(
-            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=columns > 1
-        ),
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(places, pa.large_string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-            check_utf8=False,
-        ),
-    )
-    return list(table.columns)
-
-
-def _typed(
-    name: str, columns: Mapping[str, "pa.ChunkedArray"], options: CsvOptions
-) -> list[Column]:
-    typed: list[Column] = []
-    problems: list[Problem] = []
-    for name_of_field, cells in columns.items():
-        if (data_type := options.types.get(name_of_field)) is None:
-            typed.append(infer(cells, options.decimal))
-            continue
-        fitted = declared(cells, data_type, options.decimal)
-        if isinstance(fitted, Column):
-            typed.append(fitted)
-        else:
-            problems.append(_misfit(name_of_field, data_type, fitted))
-    check(name, problems)
-    return typed
-
-
-def _misfit(field: str, data_type: DataType, rows: list[int]) -> Problem:
-    message = (
-        f"field {field!r} is declared {data_type}; {len(rows)} cell(s) do not fit, "
-        f"first in row {rows[0]}"
-    )
-    names = (field, *first_positions(rows))
-    return Problem(kind="value_not_of_declared_type", message=message, names=names)
+def _unreadable(name: str) -> UnreadableSourceError:
+    return refused(name, "malformed_csv", "the records could not be read")

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.arrow_ipc import read_arrow
@@ -41,9 +41,14 @@ def read_file(
             an address also `unreadable` and what `decode_in_child` refuses, naming the last part of
             its path and never the rest, which may hold a password.
     """
-    if isinstance(path, str) and "://" in path:
+    if is_address(path):
         return _read_address(path, csv or CsvOptions(), limits)
     return _read(Path(path).name, Path(path), csv or CsvOptions(), limits)
+
+
+def is_address(path: str | os.PathLike[str]) -> TypeGuard[str]:
+    """Tell whether a path is an address of fsspec and no local file."""
+    return isinstance(path, str) and "://" in path
 
 
 def read_content(content: Content) -> "pa.Table":
