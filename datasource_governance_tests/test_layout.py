@@ -49,13 +49,23 @@ HELD_BY = {
         *("persistence/migrations/env.py", "persistence/migrations/versions/0001_initial.py"),
     ],
     "services/test_promotion.py": ["services/recording.py"],
-    "sources/test_csv.py": ["sources/csv_records.py", "sources/csv_types.py"],
-    "sources/test_frames.py": ["sources/objects.py"],
-    "sources/test_parquet.py": ["sources/limits.py"],
-    "sources/test_sql.py": [
-        *("sources/duckdb.py", "sources/postgres.py", "sources/postgres_columns.py"),
-        "sources/selection.py",
+    "sources/csv/test_read.py": [
+        *("sources/csv/forms.py", "sources/csv/numbers.py"),
+        *("sources/csv/records.py", "sources/csv/types.py"),
     ],
+    "sources/csv/test_batches.py": [
+        *("sources/csv/file.py", "sources/csv/survey.py", "sources/csv/threads.py"),
+    ],
+    "sources/test_files.py": ["sources/stored.py"],
+    "sources/test_frames.py": ["sources/objects.py"],
+    "sources/parquet/test_batches.py": ["sources/file_batches.py", "sources/parquet/plan.py"],
+    "sources/parquet/test_pages.py": ["sources/parquet/dictionaries.py"],
+    "sources/parquet/test_read.py": ["sources/limits.py"],
+    "sources/sql/test_read.py": [
+        *("sources/sql/duckdb.py", "sources/sql/postgres.py", "sources/sql/postgres_columns.py"),
+        "sources/sql/selection.py",
+    ],
+    "sources/test_scan.py": ["sources/batches.py"],
 }
 # A folder of one or two modules hides them; these have a reason.
 SMALL_FOLDERS = {

@@ -62,7 +62,7 @@ def validate(
     from datasource_governance.evaluation import evaluate
 
     if table or query:
-        from datasource_governance.sources.sql import SqlSource
+        from datasource_governance.sources.sql.read import SqlSource
 
         source = SqlSource(data, table=table, query=query, order_by=tuple(order_by or ()))
         validation = evaluate.validate(quality_policy, source, previous)

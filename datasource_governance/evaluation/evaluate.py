@@ -30,7 +30,7 @@ from datasource_governance.sources.lazy import lazy_batches
 from datasource_governance.sources.scan import decoded_bytes, scan_file
 
 if TYPE_CHECKING:
-    from datasource_governance.sources.sql import SqlSource
+    from datasource_governance.sources.sql.read import SqlSource
 
 
 class PanderaEvaluator:
@@ -119,7 +119,7 @@ def _validate_sql(
     previous: TableSchema | None,
 ) -> Validation:
     # Only a caller that has one has imported SQLAlchemy.
-    from datasource_governance.sources.sql import sql_batches
+    from datasource_governance.sources.sql.read import sql_batches
 
     with sql_batches(source) as batches:
         return validate_batches(policy, batches, previous)

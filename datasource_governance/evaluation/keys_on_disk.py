@@ -61,9 +61,9 @@ class KeysOnDisk:
             (found,) = outcomes.of_frame(self._policy, keys, "polars")
             rows = tuple(int(numbers[row - 1]) for row in found.rows or ())
             total = outcomes.joined(total, replace(found, rows=found.rows and rows))
-        if not self._surplus:
+        if total.affected is None:
             return total
-        return replace(total, affected=(total.affected or 0) + self._surplus)
+        return replace(total, affected=total.affected + self._surplus)
 
 
 def _enough_of_each(keys: "pl.DataFrame") -> "pl.Series | None":
@@ -77,7 +77,7 @@ def _enough_of_each(keys: "pl.DataFrame") -> "pl.Series | None":
     if not len(frequent):
         return None
     is_frequent = hashes.is_in(pl.Series(frequent).implode())
-    places = keys.filter(is_frequent).select(pl.int_range(pl.len()).over(pl.all()))
+    places = keys.filter(is_frequent).select(pl.int_range(pl.len()).over(keys.columns))
     kept = (~is_frequent).to_numpy().copy()
     kept[is_frequent.to_numpy()] = places.to_series().to_numpy() < _ENOUGH
     return pl.Series(kept)

@@ -65,7 +65,8 @@ def joined(earlier: RuleOutcome, later: RuleOutcome) -> RuleOutcome:
 
     A part in which the rule could not be evaluated leaves it so.
     """
-    for part in (earlier, later):
+    errors_first = sorted((earlier, later), key=lambda part: part.status is not Status.ERROR)
+    for part in errors_first:
         if part.status is Status.ERROR or part.affected is None:
             return part
     failed = earlier if earlier.affected else later

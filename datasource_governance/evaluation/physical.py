@@ -94,14 +94,12 @@ def list_parts(array: "pa.Array") -> tuple["pa.Array", "pa.Array"]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = array.type
-    if pa.types.is_map(kind):
-        value_type = pa.struct([kind.key_field, kind.item_field])
-    else:
-        value_type = kind.value_type
-    lists = array.cast(pa.large_list(value_type))
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    return lengths.cast(pa.int64()), lists.flatten()
+    # Only maps are cast: Arrow makes invalid lists of an empty or sliced list view.
+    if pa.types.is_map(array.type):
+        entry = pa.struct([array.type.key_field, array.type.item_field])
+        array = array.cast(pa.large_list(entry))
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    return lengths.cast(pa.int64()), array.flatten()
 
 
 def one_array(column: "pa.ChunkedArray") -> "pa.Array":

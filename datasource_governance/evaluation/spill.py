@@ -9,7 +9,7 @@ Source: SPEC section 18, "out of core".
 import io
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -24,6 +24,8 @@ _FAN_OUT = 64
 _MAXIMUM_LEVEL = 8
 """A hash of 64 bits has no more than ten digits of 64 to divide by."""
 
+_Stored = tuple[int, int]
+"""Offset and length in the file."""
 _Place = tuple[int, ...]
 """The digits that the hashes of a partition begin with."""
 
@@ -47,7 +49,7 @@ class Spill:
         """Give the disk back."""
         self._file.close()
 
-    def append(self, frame: "pl.DataFrame") -> tuple[int, int]:
+    def append(self, frame: "pl.DataFrame") -> _Stored:
         """Store a frame and return where: its offset and length in bytes."""
         content = io.BytesIO()
         frame.write_ipc_stream(content)
@@ -68,7 +70,7 @@ class KeyStore:
     def __init__(self, spill: Spill, partition_bytes: int) -> None:
         self._spill = spill
         self._partition_bytes = partition_bytes
-        self._parts: dict[_Place, list[tuple[int, int]]] = defaultdict(list)
+        self._parts: dict[_Place, list[_Stored]] = defaultdict(list)
         self._held: list[pl.DataFrame] = []
 
     def add(self, frame: "pl.DataFrame") -> None:
@@ -88,27 +90,32 @@ class KeyStore:
 
         if self._held:
             yield pl.concat(self._held)
-        group: list[tuple[int, int]] = []
-        for part in self._small(()):
-            if group and _size(group) + _size(part) > self._partition_bytes:
-                yield self._read(group)
-                group = []
-            group += part
-        if group:
+        for group in self._groups(self._small(())):
             yield self._read(group)
 
-    def _small(self, place: _Place) -> Iterator[list[tuple[int, int]]]:
+    def _small(self, place: _Place) -> Iterator[list[_Stored]]:
         """Yield the parts of every partition below a place; one that is too large is divided."""
         for below in sorted(one for one in self._parts if one[:-1] == place):
             parts = self._parts[below]
             if _size(parts) <= self._partition_bytes or len(below) > _MAXIMUM_LEVEL:
                 yield parts
                 continue
-            for part in parts:
-                self._divide(self._spill.read(*part), below)
+            for group in self._groups([part] for part in parts):
+                self._divide(self._read(group), below)
             yield from self._small(below)
 
-    def _read(self, parts: list[tuple[int, int]]) -> "pl.DataFrame":
+    def _groups(self, pieces: Iterable[list[_Stored]]) -> Iterator[list[_Stored]]:
+        """Yield pieces together, as many as make one partition."""
+        group: list[_Stored] = []
+        for piece in pieces:
+            if group and _size(group) + _size(piece) > self._partition_bytes:
+                yield group
+                group = []
+            group = group + piece
+        if group:
+            yield group
+
+    def _read(self, parts: list[_Stored]) -> "pl.DataFrame":
         import polars as pl
 
         frame = pl.concat([self._spill.read(*part) for part in parts])
@@ -127,7 +134,7 @@ class KeyStore:
                 self._parts[(*place, digit)].append(part)
 
 
-def _size(parts: list[tuple[int, int]]) -> int:
+def _size(parts: list[_Stored]) -> int:
     return sum(length for _, length in parts)
 
 

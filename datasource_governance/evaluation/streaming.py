@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENGINE = "pandas_batches"
-BATCHES_IN_MEMORY = 8
+BATCHES_IN_MEMORY = 16
 """How many batches the memory is worth: one is read, converted, hashed and written at a time."""
 DEFAULT_MEMORY_BYTES = BATCHES_IN_MEMORY * DEFAULT_BATCH_BYTES
 """What a payload may take in memory, about; a larger one is validated in batches."""
-_PARTITIONS_IN_MEMORY = 4
+_PARTITIONS_IN_MEMORY = 8
+"""How many partitions of keys the memory is worth, which all rules that need keys share."""
 
 
 def validate_batches(
@@ -48,7 +49,7 @@ def validate_batches(
         batches: The payload; it is read once.
         previous: The schema to compare with.
         memory_bytes: What validation may take besides the libraries, about, if no batch is larger
-            than an eighth of it. Keys that must be unique go to a temporary file without a name,
+            than a sixteenth of it. Keys that must be unique go to a temporary file without a name,
             of their size and 8 bytes a row.
         on_rows: Told after every batch how many rows have been judged.
 
@@ -59,7 +60,7 @@ def validate_batches(
 
     def judge() -> Validation:
         with Spill() as spill:
-            judged = _Judged(policy, batches.schema, spill, memory_bytes // _PARTITIONS_IN_MEMORY)
+            judged = _Judged(policy, batches.schema, spill, memory_bytes)
             for batch in batches:
                 judged.add(batch)
                 on_rows(judged.row_count)
@@ -72,17 +73,21 @@ class _Judged:
     """What is known of a payload after some of its batches."""
 
     def __init__(
-        self, policy: QualityPolicy, schema: "pa.Schema", spill: Spill, partition_bytes: int
+        self, policy: QualityPolicy, schema: "pa.Schema", spill: Spill, memory_bytes: int
     ) -> None:
         self._policy = policy
         self._schema = schema
         self.row_count = 0
         self._with_nulls: set[str] = set()
         self._content = Fingerprint(schema)
-        self._keys = {
-            rule.id: KeysOnDisk(policy, rule, KeyStore(spill, partition_bytes))
+        unique = [
+            rule
             for rule in policy.rules
             if isinstance(rule, UniqueRule) and set(rule.fields).issubset(schema.names)
+        ]
+        partition_bytes = memory_bytes // (_PARTITIONS_IN_MEMORY * max(1, len(unique)))
+        self._keys = {
+            rule.id: KeysOnDisk(policy, rule, KeyStore(spill, partition_bytes)) for rule in unique
         }
         self._by_batch = outcomes.only(
             policy,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.arrow_ipc import read_arrow
 from datasource_governance.sources.child import Content, decode_in_child
-from datasource_governance.sources.csv import read_csv
+from datasource_governance.sources.csv.read import read_csv
 from datasource_governance.sources.limits import DEFAULT_LIMITS, TOO_LARGE, Limits, Source
-from datasource_governance.sources.parquet import read_parquet
+from datasource_governance.sources.parquet.read import read_parquet
 from datasource_governance.sources.refusal import refused, shielded
 
 if TYPE_CHECKING:

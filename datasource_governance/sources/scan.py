@@ -9,10 +9,10 @@ from pathlib import Path
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.arrow_ipc import ArrowBatches, decoded_arrow_bytes
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES, Batches
-from datasource_governance.sources.csv import CsvBatches
+from datasource_governance.sources.csv.read import CsvBatches
 from datasource_governance.sources.files import known_suffix
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
-from datasource_governance.sources.parquet import ParquetBatches, decoded_parquet_bytes
+from datasource_governance.sources.parquet.read import ParquetBatches, decoded_parquet_bytes
 from datasource_governance.sources.refusal import refused
 from datasource_governance.sources.stored import StoredFile, stored_file
 

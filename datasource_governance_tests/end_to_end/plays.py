@@ -38,7 +38,7 @@ from datasource_governance.services.reading import read_current
 from datasource_governance.sources.child import Content, decode_in_child
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.frames import from_data
-from datasource_governance.sources.sql import SqlSource, read_sql
+from datasource_governance.sources.sql.read import SqlSource, read_sql
 from datasource_governance_tests.end_to_end.bait import (
     DECLARED_TYPES,
     BrokenPayload,

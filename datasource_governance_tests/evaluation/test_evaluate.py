@@ -107,7 +107,9 @@ def test_a_rule_that_cannot_be_evaluated_blocks_and_leaves_the_others_alone():
 
 def test_a_rule_counts_as_evaluated_only_where_its_receipt_and_pandera_agree():
     (present,) = quality_policy(rule("not_null", field="x")).rules
-    failed, passed = (evaluate_rule(present, TableColumns(one)) for one in (TABLE, TABLE.slice(0, 2)))
+    failed, passed = (
+        evaluate_rule(present, TableColumns(one)) for one in (TABLE, TABLE.slice(0, 2))
+    )
 
     assert demand(present, failed, passed=False) is failed
     assert demand(present, passed, passed=True) is passed

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import create_engine, make_url, text
 
-from datasource_governance.sources.sql import SqlSource, read_sql
+from datasource_governance.sources.sql.read import SqlSource, read_sql
 from datasource_governance_tests.postgres import admin_connection, drop_database, unique_name
 
 

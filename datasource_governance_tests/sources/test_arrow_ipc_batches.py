@@ -13,13 +13,13 @@ from datasource_governance.sources.arrow_ipc import (
 )
 from datasource_governance.sources.limits import Limits
 from datasource_governance_tests.evaluation.test_against_reference import TYPED
+from datasource_governance_tests.sources.parquet.test_batches import MARK, joined, marked
 from datasource_governance_tests.sources.refusals import (
     CANARY,
     assert_read_or_refused,
     kinds_and_names,
 )
 from datasource_governance_tests.sources.test_arrow_ipc import FORMS, ipc
-from datasource_governance_tests.sources.test_parquet_batches import MARK, joined, marked
 
 
 def written(folder, content):

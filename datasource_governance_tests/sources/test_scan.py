@@ -13,9 +13,9 @@ from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.scan import decoded_bytes, scan_file
 from datasource_governance_tests.sources import test_bombs
+from datasource_governance_tests.sources.parquet.test_batches import joined
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names
 from datasource_governance_tests.sources.test_files import write_csv
-from datasource_governance_tests.sources.test_parquet_batches import joined
 
 WRITERS = {
     ".csv": write_csv,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasource_governance.sources.csv_blocks import Block, blocks
+from datasource_governance.sources.csv.blocks import Block, blocks
 from datasource_governance_tests.sources.csv_reference import MalformedError, parse_records
 
 MISQUOTED = "a quote is not closed, or text follows a closing quote"

@@ -23,7 +23,7 @@ from datasource_governance.sources.limits import (
     plain_bytes,
     size_problems,
 )
-from datasource_governance.sources.parquet_plan import Plan, estimated_bytes, opened, planned
+from datasource_governance.sources.parquet.plan import Plan, estimated_bytes, opened, planned
 from datasource_governance.sources.refusal import refused
 from datasource_governance.sources.stored import StoredFile, check_file_bytes, stored_file
 from datasource_governance.sources.typed import to_typed

@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasource_governance.sources.limits import Limits
-from datasource_governance.sources.parquet import (
+from datasource_governance.sources.parquet.read import (
     ParquetBatches,
     decoded_parquet_bytes,
     read_parquet,
 )
 from datasource_governance_tests.evaluation.test_against_reference import TYPED
+from datasource_governance_tests.sources.parquet.test_read import parquet, repeated
 from datasource_governance_tests.sources.refusals import (
     CANARY,
     assert_read_or_refused,
     kinds_and_names,
 )
-from datasource_governance_tests.sources.test_parquet import parquet, repeated
 
 MARK = b"datasource_governance"
 TAGGED = pa.struct([("kind", pa.large_string()), ("value", pa.large_binary())])

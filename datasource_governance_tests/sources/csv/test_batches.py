@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.errors import UnreadableSourceError
-from datasource_governance.sources.csv import CsvBatches, read_csv
+from datasource_governance.sources.csv.read import CsvBatches, read_csv
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
 from datasource_governance_tests.sources.refusals import (
     CANARY,

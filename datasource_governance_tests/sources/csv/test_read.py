@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import InvalidArgumentError
-from datasource_governance.sources.csv import read_csv
+from datasource_governance.sources.csv.read import read_csv
 from datasource_governance.sources.limits import Limits
 from datasource_governance_tests.sources.csv_reference import MalformedError, parse_table
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names

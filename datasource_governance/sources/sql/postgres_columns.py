@@ -18,7 +18,7 @@ from datasource_governance.sources.objects import (
     decimal_type,
     exact_numbers,
 )
-from datasource_governance.sources.sql_batches import Extent
+from datasource_governance.sources.sql.batches import Extent
 from datasource_governance.sources.typed import Column, field_of
 
 if TYPE_CHECKING:

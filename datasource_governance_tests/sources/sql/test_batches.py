@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
-from datasource_governance.sources.sql import SqlSource, sql_batches
+from datasource_governance.sources.sql.read import SqlSource, sql_batches
 from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
 
@@ -318,7 +318,7 @@ def test_the_limit_of_bytes_is_of_a_batch(database):
 MEASURED = """
 import os
 from pathlib import Path
-from datasource_governance.sources.sql import SqlSource, sql_batches
+from datasource_governance.sources.sql.read import SqlSource, sql_batches
 
 def peak():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from datasource_governance.sources.limits import has_lengths
-from datasource_governance.sources.parquet_pages import Chunk
+from datasource_governance.sources.parquet.pages import Chunk
 
 if TYPE_CHECKING:
     import pyarrow as pa

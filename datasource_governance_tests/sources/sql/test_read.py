@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, make_url
 
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.limits import Limits
-from datasource_governance.sources.sql import SqlSource, read_sql
+from datasource_governance.sources.sql.read import SqlSource, read_sql
 from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
 

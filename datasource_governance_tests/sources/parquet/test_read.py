@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasource_governance.sources.limits import Limits
-from datasource_governance.sources.parquet import read_parquet
+from datasource_governance.sources.parquet.read import read_parquet
 from datasource_governance_tests.sources.refusals import (
     CANARY,
     assert_read_or_refused,

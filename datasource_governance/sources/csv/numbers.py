@@ -6,7 +6,7 @@ Source: SPEC section 3; decision CSV_INFERENCE.
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from datasource_governance.sources.csv_forms import all_match, matches
+from datasource_governance.sources.csv.forms import all_match, matches
 from datasource_governance.sources.objects import decimal_type, exact_numbers, integer_column
 from datasource_governance.sources.typed import Column
 

@@ -18,7 +18,7 @@ from datasource_governance.errors import GovernanceError, UnreadableSourceError
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
 from datasource_governance.sources.limits import Limits, check, size_problems
 from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.selection import RESULT, unsupported_values
+from datasource_governance.sources.sql.selection import RESULT, unsupported_values
 from datasource_governance.sources.typed import Column, table_of
 
 if TYPE_CHECKING:

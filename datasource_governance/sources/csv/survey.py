@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import Problem
-from datasource_governance.sources.csv_blocks import Block
-from datasource_governance.sources.csv_forms import Form, declared_forms
-from datasource_governance.sources.csv_records import (
+from datasource_governance.sources.csv.blocks import Block
+from datasource_governance.sources.csv.forms import Form, declared_forms
+from datasource_governance.sources.csv.records import (
     Positions,
     blank_lines_at_end,
     ragged_records,
     split,
 )
-from datasource_governance.sources.csv_threads import in_order
-from datasource_governance.sources.csv_types import Conversion, Fit, conversion_of, fit_of, unread
+from datasource_governance.sources.csv.threads import in_order
+from datasource_governance.sources.csv.types import Conversion, Fit, conversion_of, fit_of, unread
 from datasource_governance.sources.refusal import first_positions
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from datasource_governance.errors import Problem
 from datasource_governance.sources.limits import Limits, check, column_problems
 from datasource_governance.sources.objects import integer_column
 from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.selection import RESULT, Selection, unsupported_type
-from datasource_governance.sources.sql_batches import Extent, Fetched
+from datasource_governance.sources.sql.batches import Extent, Fetched
+from datasource_governance.sources.sql.selection import RESULT, Selection, unsupported_type
 from datasource_governance.sources.typed import Column, check_names
 
 if TYPE_CHECKING:

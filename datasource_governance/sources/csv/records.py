@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from datasource_governance.errors import Problem
-from datasource_governance.sources.csv_blocks import Block
+from datasource_governance.sources.csv.blocks import Block
 from datasource_governance.sources.refusal import MAXIMUM_POSITIONS_LISTED
 
 if TYPE_CHECKING:

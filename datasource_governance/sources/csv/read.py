@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.errors import Problem, UnreadableSourceError
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
-from datasource_governance.sources.csv_blocks import Block, blocks
-from datasource_governance.sources.csv_file import StableFile
-from datasource_governance.sources.csv_records import header_of, split
-from datasource_governance.sources.csv_survey import Survey, misfit_problems
-from datasource_governance.sources.csv_text import SMALLEST_CHUNK, Text
-from datasource_governance.sources.csv_threads import in_order
-from datasource_governance.sources.csv_types import Conversion
+from datasource_governance.sources.csv.blocks import Block, blocks
+from datasource_governance.sources.csv.file import StableFile
+from datasource_governance.sources.csv.records import header_of, split
+from datasource_governance.sources.csv.survey import Survey, misfit_problems
+from datasource_governance.sources.csv.text import SMALLEST_CHUNK, Text
+from datasource_governance.sources.csv.threads import in_order
+from datasource_governance.sources.csv.types import Conversion
 from datasource_governance.sources.limits import (
     DEFAULT_LIMITS,
     MEBIBYTE,

@@ -19,15 +19,15 @@ from sqlalchemy.exc import NoSuchTableError
 
 from datasource_governance.errors import Problem
 from datasource_governance.sources.limits import Limits, check, column_problems
-from datasource_governance.sources.postgres_columns import (
+from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.sql.batches import Extent, Fetched
+from datasource_governance.sources.sql.postgres_columns import (
     Reading,
     list_of,
     numeric,
     readings_by_type,
 )
-from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.selection import RESULT, Selection, unsupported_type
-from datasource_governance.sources.sql_batches import Extent, Fetched
+from datasource_governance.sources.sql.selection import RESULT, Selection, unsupported_type
 from datasource_governance.sources.typed import Column, check_names
 
 if TYPE_CHECKING:

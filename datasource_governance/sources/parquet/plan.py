@@ -15,8 +15,8 @@ from datasource_governance.sources.limits import (
     ratio_problems,
     size_problems,
 )
-from datasource_governance.sources.parquet_dictionaries import longest_texts
-from datasource_governance.sources.parquet_pages import Chunk, chunks_of
+from datasource_governance.sources.parquet.dictionaries import longest_texts
+from datasource_governance.sources.parquet.pages import Chunk, chunks_of
 from datasource_governance.sources.stored import StoredFile
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from datasource_governance.domain.schema import DataType
-from datasource_governance.sources.csv_forms import Form, declared_forms, inferred_forms
-from datasource_governance.sources.csv_numbers import Spelling, integers, numbers, spelling_of
+from datasource_governance.sources.csv.forms import Form, declared_forms, inferred_forms
+from datasource_governance.sources.csv.numbers import Spelling, integers, numbers, spelling_of
 from datasource_governance.sources.typed import Column
 
 if TYPE_CHECKING:

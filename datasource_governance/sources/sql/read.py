@@ -18,8 +18,8 @@ from sqlalchemy.exc import ArgumentError
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES, Batches
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
-from datasource_governance.sources.selection import Selection, quoted
-from datasource_governance.sources.sql_batches import Result, SqlBatches, answered, whole
+from datasource_governance.sources.sql.batches import Result, SqlBatches, answered, whole
+from datasource_governance.sources.sql.selection import Selection, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,10 +163,10 @@ def _created(url: str) -> Engine:
 def _database(dialect: str) -> _Database:
     # Each imports a driver that may not be installed.
     if dialect == "duckdb":
-        from datasource_governance.sources.duckdb import DuckDb
+        from datasource_governance.sources.sql.duckdb import DuckDb
 
         return DuckDb()
-    from datasource_governance.sources.postgres import Postgres
+    from datasource_governance.sources.sql.postgres import Postgres
 
     return Postgres()
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasource_governance.sources.csv_text import SMALLEST_CHUNK, Text
+from datasource_governance.sources.csv.text import SMALLEST_CHUNK, Text
 from datasource_governance_tests.sources.refusals import kinds_and_names
 
 ENCODINGS = [

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasource_governance.sources.parquet_dictionaries import longest_texts
-from datasource_governance.sources.parquet_pages import chunks_of
-from datasource_governance_tests.sources.test_parquet import parquet
+from datasource_governance.sources.parquet.dictionaries import longest_texts
+from datasource_governance.sources.parquet.pages import chunks_of
+from datasource_governance_tests.sources.parquet.test_read import parquet
 
 
 def chunks(content, wanted=(0,)):

@@ -1,0 +1,1 @@
+"""CSV, read strictly and as declared. Source: SPEC section 3."""

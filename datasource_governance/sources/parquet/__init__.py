@@ -1,0 +1,1 @@
+"""Parquet, weighed before it is decoded. Source: SPEC section 3."""

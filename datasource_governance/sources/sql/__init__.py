@@ -1,0 +1,1 @@
+"""Tables and queries of databases. Source: SPEC section 3."""
