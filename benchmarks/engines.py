@@ -76,6 +76,12 @@ ENGINES: Final[Mapping[str, Engine]] = {
     "ours_file": Engine(
         "ours on a file, with schema and fingerprint", _path, ours.evaluate_file, Input.FILE
     ),
+    "ours_batches": Engine(
+        "ours on a file in batches, with schema and fingerprint",
+        _path,
+        ours.evaluate_batches,
+        Input.FILE,
+    ),
 }
 WIDE_ENGINES: Final = ("ours_polars", "ours_pandas")
 """Engines that read the policy; a program written by hand knows one only."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from benchmarks.datasets import WIDE, Scenario
 from benchmarks.engines import LIMIT
+from benchmarks.ours import MEMORY_BYTES
 from benchmarks.results import Results, Series, Spread, Value, peak_mib, seconds, spread
 
 SIZES: Final = (100_000, 1_000_000, 10_000_000)
@@ -89,6 +90,14 @@ def _per_rule(engine: str) -> Goal:
     )
 
 
+def _of_the_setting(rows: int) -> Goal:
+    def measured(results: Results) -> Spread | None:
+        found = results.of((dirty(rows), "ours_batches")).values()
+        return spread([(one.peak_mib - one.baseline_mib) * 2**20 / MEMORY_BYTES for one in found])
+
+    return Goal(f"memory in batches to its setting, besides libraries, {rows:,} rows", 1, measured)
+
+
 OURS: Final = ("ours_polars", "ours_pandas")
 GOALS: Final = (
     *(
@@ -114,6 +123,7 @@ GOALS: Final = (
         1.3,
         _ratio((dirty(TEN_MILLION), "ours_polars"), (dirty(TEN_MILLION), LIMIT), peak_mib),
     ),
+    _of_the_setting(TEN_MILLION),
     *(_growth(engine, MILLION, TEN_MILLION) for engine in OURS),
     *(_all_failing(engine, rows) for engine in OURS for rows in (MILLION, TEN_MILLION)),
     *(_per_rule(engine) for engine in OURS),

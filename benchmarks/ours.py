@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from datasource_governance.evaluation.frames import Engine
 
+MEMORY_BYTES = 512 * 1024 * 1024
+"""The setting that bounds validation in batches; the command line's default."""
+
 
 def load_pandas(path: Path) -> "pd.DataFrame":
     """Return the file as a pandas frame of Arrow dtypes."""
@@ -57,12 +60,19 @@ def evaluate_polars(frame: "pl.DataFrame | pl.LazyFrame", policy: QualityPolicy)
 
 
 def evaluate_file(path: Path, policy: QualityPolicy) -> Findings:
-    """Read a file and validate it: schema, rules and fingerprint, as the command line does."""
-    from datasource_governance.evaluation.evaluate import PanderaEvaluator
-    from datasource_governance.evaluation.payload import TypedPayload
-    from datasource_governance.sources.files import read_file
+    """Read a file and validate it in memory: schema, rules and fingerprint."""
+    from datasource_governance.evaluation.evaluate import validate_file
 
-    return _findings(PanderaEvaluator().validate(policy, TypedPayload(read_file(path)), None).rules)
+    return _findings(validate_file(policy, path, memory_bytes=2**40).rules)
+
+
+def evaluate_batches(path: Path, policy: QualityPolicy) -> Findings:
+    """Read a file and validate it in batches: schema, rules and fingerprint."""
+    from datasource_governance.evaluation.streaming import BATCHES_IN_MEMORY, validate_batches
+    from datasource_governance.sources.scan import scan_file
+
+    batches = scan_file(path, batch_bytes=MEMORY_BYTES // BATCHES_IN_MEMORY)
+    return _findings(validate_batches(policy, batches, memory_bytes=MEMORY_BYTES).rules)
 
 
 def evaluate_whole(frame: "pd.DataFrame", policy: QualityPolicy) -> Findings:

@@ -8,15 +8,21 @@ Source: SPEC sections 3 and 5.
 """
 
 import functools
+import operator
+import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 from datasource_governance.evaluation.keys import key_of
+from datasource_governance.evaluation.physical import as_type
 from datasource_governance.sources.frames import column_of, names_of
 from datasource_governance.sources.typed import field_of
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+
+
+_FEW_TEXTS = 8
 
 
 class Column(Protocol):
@@ -53,8 +59,12 @@ class Columns(Protocol):
         """How many rows there are, also where there are no columns."""
         ...
 
-    def find(self, name: str) -> Column | None:
-        """Return the column of exactly that name."""
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a column of exactly that name."""
+        ...
+
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of a name that there is."""
         ...
 
 
@@ -89,13 +99,14 @@ class PolarsColumn:
     def __init__(self, field: "pa.Field", series: "pl.Series") -> None:
         # Without the frame it is of: a cycle would keep the frame until somebody looks for cycles.
         self.field = field
-        self._series = series
+        # A field name never reaches an expression language.
+        self._series = series.alias("")
 
     @functools.cached_property
     def values(self) -> "pa.ChunkedArray":
         """The typed values."""
         column = column_of(self._series.to_frame(), self.field.name, 0)
-        return column.array.cast(self.field.type)
+        return as_type(column.array, self.field.type)
 
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""
@@ -107,26 +118,16 @@ class PolarsColumn:
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
         """Return true where a value is one of the texts."""
-        return self._series.is_in(texts).fill_null(value=False).to_arrow()
+        import polars as pl
 
-
-class TableColumns:
-    """The columns of a typed table."""
-
-    def __init__(self, table: "pa.Table") -> None:
-        self._table = table
-
-    @property
-    def row_count(self) -> int:
-        """The number of rows."""
-        return int(self._table.num_rows)
-
-    def find(self, name: str) -> Column | None:
-        """Return the column of exactly that name."""
-        place = self._table.schema.get_field_index(name)
-        if place < 0:
-            return None
-        return ArrowColumn(self._table.schema.field(place), self._table.column(place))
+        text = pl.col(self._series.name)
+        if 0 < len(texts) <= _FEW_TEXTS:
+            # A few comparisons of texts cost less than one look-up in a set.
+            found = functools.reduce(operator.or_, (text == one for one in texts))
+        else:
+            found = text.is_in(texts)
+        masks = self._series.to_frame().select(found.fill_null(value=False))
+        return masks.to_series().to_arrow()
 
 
 class FrameColumns:
@@ -145,19 +146,23 @@ class FrameColumns:
         self._typed = typed
         self._places = {name: place for place, name in enumerate(names_of(frame))}
         self._found: dict[str, Column] = {}
+        self._converting = threading.Lock()
 
     @property
     def row_count(self) -> int:
         """The number of rows."""
         return len(self._frame)
 
-    def find(self, name: str) -> Column | None:
-        """Return the column of exactly that name."""
-        if name not in self._places:
-            return None
-        if name not in self._found:
-            self._found[name] = self._column(name)
-        return self._found[name]
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a column of exactly that name."""
+        return name in self._places
+
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of a name that there is; rules in several threads share it."""
+        with self._converting:
+            if name not in self._found:
+                self._found[name] = self._column(name)
+            return self._found[name]
 
     def _column(self, name: str) -> Column:
         if type(self._frame).__module__.startswith("polars"):
@@ -178,7 +183,7 @@ class FrameColumns:
         if self._typed is None:
             return ArrowColumn(field_of(name, column), column.array)
         field = self._typed.field(self._typed.get_field_index(name))
-        return ArrowColumn(field, column.array.cast(field.type))
+        return ArrowColumn(field, as_type(column.array, field.type))
 
 
 @functools.cache

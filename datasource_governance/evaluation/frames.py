@@ -9,6 +9,8 @@ Source: SPEC sections 3 and 5.
 
 from typing import TYPE_CHECKING, Literal
 
+from datasource_governance.evaluation.physical import as_type
+
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
@@ -31,7 +33,7 @@ def _polars_frame(table: "pa.Table") -> "pl.DataFrame":
     import polars as pl
     import pyarrow as pa
 
-    columns = [column.cast(_carrier(column.type)) for column in table.columns]
+    columns = [as_type(column, _carrier(column.type)) for column in table.columns]
     carried = pa.Table.from_arrays(columns, names=table.column_names)
     return pl.DataFrame(carried)
 

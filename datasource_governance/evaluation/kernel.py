@@ -43,17 +43,18 @@ def evaluate_rule(rule: Rule, columns: Columns) -> RuleOutcome:
     A rule about an absent field fails and names every absent field. Over zero rows rules about rows
     pass with 0. No value makes a rule raise.
     """
-    found = {name: columns.find(name) for name in rule.fields}
-    missing = tuple(name for name, column in found.items() if column is None)
+    missing = tuple(name for name in rule.fields if name not in columns)
     if missing:
         return _outcome(rule, Reason.MISSING_FIELD, fields=missing)
     if isinstance(rule, RowCountRule):
         return _outcome(rule, None if _counts(rule, columns.row_count) else Reason.ROW_COUNT)
     if isinstance(rule, RequiredFieldsRule):
         return _outcome(rule, None)
-    parts = [column for column in found.values() if column is not None]
+    parts = [columns[name] for name in rule.fields]
     if isinstance(rule, FieldRule):
         return _evaluate_field(rule, parts)
+    if isinstance(rule, UniqueRule):
+        return _evaluate_unique(rule, parts)
     mask, reason = _violations(rule, parts)
     return _about_rows(rule, reason, mask)
 
@@ -84,18 +85,24 @@ def _evaluate_field(rule: FieldRule, parts: list[Column]) -> RuleOutcome:
     return _about_rows(rule, Reason.NULLABILITY, column.nulls())
 
 
+def _evaluate_unique(rule: UniqueRule, parts: list[Column]) -> RuleOutcome:
+    keys = [column.key() for column in parts]
+    places = duplicated(keys)
+    if rule.ignore_nulls:
+        for key in keys:
+            places = places[key.gather(places).is_not_null().to_numpy()]
+    listed_rows = tuple(int(place) + 1 for place in places[:MAXIMUM_ROWS_LISTED])
+    reason = Reason.DUPLICATE if len(places) else None
+    return _outcome(rule, reason, affected=len(places), rows=listed_rows)
+
+
 def _violations(
-    rule: NotNullRule | UniqueRule | RangeRule | ReferentialRule, parts: list[Column]
+    rule: NotNullRule | RangeRule | ReferentialRule, parts: list[Column]
 ) -> tuple["pa.Array | pa.ChunkedArray", Reason]:
     import pyarrow.compute as pc
 
     if isinstance(rule, NotNullRule):
         return _any_null(parts), Reason.NULL
-    if isinstance(rule, UniqueRule):
-        mask = duplicated([column.key() for column in parts])
-        if rule.ignore_nulls:
-            mask = pc.and_not(mask, _any_null(parts))
-        return mask, Reason.DUPLICATE
     (column,) = parts
     if isinstance(rule, RangeRule):
         mask, reason = outside(column, rule), Reason.OUT_OF_RANGE

@@ -34,7 +34,9 @@ def key_of(column: "pa.ChunkedArray") -> "pl.Series":
     if pa.types.is_nested(column.type):
         return pl.Series(values=_content(one_array(column)), dtype=pl.Binary)
     chunks = [plain(chunk) for chunk in column.chunks]
-    return pl.Series(values=pa.chunked_array(chunks, plain(pa.nulls(0, column.type)).type))
+    flat = pa.chunked_array(chunks, plain(pa.nulls(0, column.type)).type)
+    # Chunks stay: to put them together costs more than to hash them.
+    return pl.from_arrow(flat, rechunk=False)  # type: ignore[return-value]  # of an array, a Series
 
 
 def _content(array: "pa.Array") -> "pa.Array":

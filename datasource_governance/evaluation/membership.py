@@ -31,7 +31,7 @@ def listed(column: Column, codes: tuple[Code, ...]) -> "pa.Array | pa.ChunkedArr
         return column.texts_among([code for code in codes if isinstance(code, str)])
     line = number_line(column.values)
     if line is not None:
-        return pc.is_in(line.column, value_set=line.values(_points(line, numbers_among(codes))))
+        return line.among(_points(line, numbers_among(codes)))
     if not pa.types.is_boolean(column.field.type):
         return column.nulls()
     alike = [code for code in codes if isinstance(code, bool)]

@@ -68,6 +68,12 @@ class ExactNumbers:
         """Return the last point at or before the place."""
         return math.floor(place)
 
+    def among(self, points: Iterable[Point]) -> "pa.ChunkedArray":
+        """Return true where the column has one of the points."""
+        import pyarrow.compute as pc
+
+        return pc.is_in(self.column, value_set=self.values(points))
+
     def values(self, points: Iterable[Point]) -> "pa.Array":
         """Return the points as values of the column's type."""
         import pyarrow as pa
@@ -89,11 +95,9 @@ class FloatNumbers:
 
     def __init__(self, column: "pa.ChunkedArray") -> None:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         self._bits = column.type.bit_width
-        # Adding zero makes -0.0 the same point as 0.0 where values are looked up by their bits.
-        self.column = pc.add(column.cast(pa.float64()), 0.0)
+        self.column = column.cast(pa.float64())
 
     def place(self, number: Number) -> Fraction:
         """Return the number itself where it is whole, else its nearest value of this width."""
@@ -117,6 +121,13 @@ class FloatNumbers:
         """Return the last double at or before the place."""
         nearest = float(place)
         return nearest if nearest <= place else math.nextafter(nearest, -math.inf)
+
+    def among(self, points: Iterable[Point]) -> "pa.ChunkedArray":
+        """Return true where the column has one of the points."""
+        import pyarrow.compute as pc
+
+        # By their bits: adding zero makes -0.0 the same point as 0.0.
+        return pc.is_in(pc.add(self.column, 0.0), value_set=self.values(points))
 
     def values(self, points: Iterable[Point]) -> "pa.Array":
         """Return the points as doubles."""

@@ -49,6 +49,14 @@ def is_bytes(arrow_type: "pa.DataType") -> bool:
     )
 
 
+def as_type(column: "pa.ChunkedArray", kind: "pa.DataType") -> "pa.ChunkedArray":
+    """Return the column as another type; as it is where it has the type.
+
+    Arrow makes an invalid array of a sliced list of nulls when it is cast to its own type.
+    """
+    return column if column.type == kind else column.cast(kind)
+
+
 def decoded(array: "pa.Array") -> "pa.Array":
     """Return the array without dictionary or run-end encoding, which lists and structs may keep."""
     import pyarrow as pa
@@ -94,10 +102,13 @@ def list_parts(array: "pa.Array") -> tuple["pa.Array", "pa.Array"]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    # Only maps are cast: Arrow makes invalid lists of an empty or sliced list view.
-    if pa.types.is_map(array.type):
-        entry = pa.struct([array.type.key_field, array.type.item_field])
-        array = array.cast(pa.large_list(entry))
+    kind = array.type
+    if pa.types.is_map(kind):
+        array = array.cast(pa.large_list(pa.struct([kind.key_field, kind.item_field])))
+    elif not (pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)):
+        # Arrow loses values when it flattens a slice of nulls or runs, which a cast puts right; of
+        # an empty or sliced list view it is the cast that makes invalid lists.
+        array = array.cast(pa.large_list(kind.value_type))
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     return lengths.cast(pa.int64()), array.flatten()
 

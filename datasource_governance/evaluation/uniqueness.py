@@ -6,23 +6,26 @@ hash occurs again are compared by content, in the order of their hashes.
 Source: SPEC section 2.1; acceptance decisions UNIQUE_COUNT, UNIQUE_NULL_SKIP.
 """
 
+import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import polars as pl
-    import pyarrow as pa
 
     Mask = npt.NDArray[np.bool_]
+    Places = npt.NDArray[np.integer]
     Numbers = npt.NDArray[np.uint32]
 
+_ODD = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio, by which the hash of each part of a key is spread over all bits."""
 _FEW = 64
 """Of how many rows one may have a repeated hash, for these to be looked up one by one."""
 
 
-def duplicated(parts: list["pl.Series"]) -> "pa.Array":
-    """Return true for every row whose complete key occurs more than once.
+def duplicated(parts: list["pl.Series"]) -> "Places":
+    """Return the places, from 0 and ascending, of rows whose complete key occurs more than once.
 
     Null parts equal each other here; leaving such rows out is the caller's decision.
 
@@ -31,23 +34,27 @@ def duplicated(parts: list["pl.Series"]) -> "pa.Array":
     """
     import numpy as np
     import polars as pl
-    import pyarrow as pa
 
     # Positions as names: a field name never reaches an expression language.
     keys = pl.DataFrame([part.alias(str(place)) for place, part in enumerate(parts)])
     # Half of a hash sorts in half of the time, and those that meet are told apart below.
-    hashes = keys.hash_rows().to_numpy().astype(np.uint32)
-    mask = np.zeros(keys.height, dtype=np.bool_)
+    halves = keys.select(_hash(keys.width).cast(pl.UInt32, wrap_numerical=True)).to_series()
+    hashes = halves.to_numpy()
     repeated = _repeated(hashes)
     if not len(repeated):
-        return pa.array(mask)
+        return np.empty(0, dtype=np.intp)
     if len(repeated) * _FEW > keys.height:
-        mask = _shared(keys, hashes)
-    else:
-        candidates = pl.Series(hashes).is_in(pl.Series(repeated).implode())
-        places = candidates.to_numpy()
-        mask[places] = _shared(keys.filter(candidates), hashes[places])
-    return pa.array(mask)
+        return np.flatnonzero(_shared(keys, hashes))
+    candidates = halves.is_in(pl.Series(repeated).implode()).arg_true().to_numpy()
+    places: Places = candidates[_shared(keys[candidates], hashes[candidates])]
+    return places
+
+
+def _hash(parts: int) -> "pl.Expr":
+    import polars as pl
+
+    hashes = (pl.col(str(place)).hash() for place in range(parts))
+    return functools.reduce(lambda left, right: left * pl.lit(_ODD, pl.UInt64) + right, hashes)
 
 
 def _repeated(hashes: "Numbers") -> "Numbers":

@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from datasource_governance.evaluation.columns import TableColumns
+from datasource_governance.evaluation.columns import FrameColumns
+from datasource_governance.evaluation.frames import frame_of
 from datasource_governance.evaluation.kernel import evaluate_rule
 from datasource_governance.sources.typed import to_typed
 from datasource_governance_tests.builders import quality_policy, rule
@@ -13,7 +14,12 @@ def judge(table, rule_type, **keys):
     if not isinstance(table, pa.Table):
         table = pa.table({"x": table})
     (parsed,) = quality_policy(rule(rule_type, **keys)).rules
-    return evaluate_rule(parsed, TableColumns(to_typed(table)))
+    return evaluate_rule(parsed, columns_of(to_typed(table)))
+
+
+def columns_of(typed):
+    """Return the columns of a typed table."""
+    return FrameColumns(frame_of(typed, "pandas"), typed.schema)
 
 
 def rows(table, rule_type, **keys):

@@ -6,7 +6,6 @@ from decimal import Decimal
 
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 
 from datasource_governance.errors import UnreadableSourceError
@@ -14,9 +13,9 @@ from datasource_governance.evaluation.columns import (
     ArrowColumn,
     FrameColumns,
     PolarsColumn,
-    TableColumns,
 )
 from datasource_governance.sources.frames import from_data
+from datasource_governance_tests.evaluation.judging import columns_of
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names
 
 NOON = dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - a local time
@@ -52,7 +51,7 @@ OTHERWISE = [
 def in_both_forms(series):
     """Return the column of a frame of one series as it is found, and from its typed table."""
     frame = pl.DataFrame([series.alias("x")])
-    return FrameColumns(frame, None).find("x"), TableColumns(from_data(frame)).find("x")
+    return FrameColumns(frame, None)["x"], columns_of(from_data(frame))["x"]
 
 
 def groups(column):
@@ -92,7 +91,10 @@ def test_negative_zero_and_nan_compare_as_the_typed_form_does():
     assert own.key().to_list() == [0.0, 0.0, None, None]
 
 
-@pytest.mark.parametrize("texts", [[""], ["a"], ["a", "é"], ["a\0", "z"], ["e\u0301"], ["A"]])
+@pytest.mark.parametrize(
+    "texts",
+    [[], [""], ["a", "é"], ["a\0", "z"], ["e\u0301"], ["A"], ["a", *"1234567"], ["a", *"12345678"]],
+)
 def test_texts_are_found_alike_in_both_forms(texts):
     cells = ["", "a", None, "a\0", "é", "e\u0301", "a "]
     own, typed = in_both_forms(pl.Series(cells))
@@ -109,9 +111,9 @@ def test_a_column_that_no_rule_names_is_not_converted(library):
     frame = library.DataFrame({"x": [1, 2], "y": as_objects(library, unreadable)})
     columns = FrameColumns(frame, None)
 
-    assert columns.find("x").values.to_pylist() == [1, 2]
+    assert columns["x"].values.to_pylist() == [1, 2]
     with pytest.raises(UnreadableSourceError):
-        columns.find("y")
+        columns["y"]
 
 
 def as_objects(library, cells):
@@ -128,33 +130,29 @@ def as_objects(library, cells):
 def test_a_column_is_converted_once_however_often_it_is_found(frame):
     columns = FrameColumns(frame, None)
 
-    assert columns.find("x") is columns.find("x")
-    assert columns.find("x").values is columns.find("x").values
+    assert columns["x"] is columns["x"]
+    assert columns["x"].values is columns["x"].values
 
 
 @pytest.mark.parametrize("engine", [pd, pl], ids=["pandas", "polars"])
 def test_a_field_is_found_by_exactly_its_name(engine):
     columns = FrameColumns(engine.DataFrame({"x": [1], "^.*$": [2]}), None)
 
-    assert columns.find("^.*$").values.to_pylist() == [2]
-    assert [columns.find(name) for name in ("X", "x ", "*", "")] == [None] * 4
-    typed = TableColumns(pa.table({"x": [1]}))
-    assert typed.find("x").values.to_pylist() == [1]
-    assert typed.find("X") is None
+    assert columns["^.*$"].values.to_pylist() == [2]
+    assert not any(name in columns for name in ("X", "x ", "*", ""))
 
 
 @pytest.mark.parametrize("rows", [0, 3])
 def test_rows_are_counted_also_without_columns(rows):
     assert FrameColumns(pd.DataFrame(index=range(rows)), None).row_count == rows
     assert FrameColumns(pl.DataFrame({"x": range(rows)}), None).row_count == rows
-    assert TableColumns(pa.table({"x": range(rows)})).row_count == rows
 
 
 def test_the_schema_of_the_typed_form_restores_types_and_marks():
     objects = pd.DataFrame({"x": pd.Series([1, 2**70], dtype=object)})
     typed = from_data(objects).schema
 
-    found = FrameColumns(pl.DataFrame({"x": [1, None]}), typed).find("x")
+    found = FrameColumns(pl.DataFrame({"x": [1, None]}), typed)["x"]
 
     assert found.field.equals(typed.field("x"), check_metadata=True)
     assert found.values.type == typed.field("x").type
@@ -178,7 +176,7 @@ def test_a_column_without_a_typed_form_is_refused_without_its_values():
     cells = pd.Series([CANARY, {CANARY}], dtype=object)
     columns = FrameColumns(pd.DataFrame({"x": cells}), None)
 
-    (refusal,) = kinds_and_names(lambda: columns.find("x"))
+    (refusal,) = kinds_and_names(lambda: columns["x"])
 
     assert refusal == ("unsupported_value", ("x", "2"))
 
@@ -187,8 +185,8 @@ def test_a_column_without_a_typed_form_is_refused_without_its_values():
 def test_columns_that_are_no_longer_needed_give_their_memory_back_at_once(library):
     columns = FrameColumns(library.DataFrame({"x": ["a"], "y": [0.5]}), None)
     gone = weakref.ref(columns)
-    assert columns.find("x").values.to_pylist() == ["a"]
-    assert columns.find("y").values.to_pylist() == [0.5]
+    assert columns["x"].values.to_pylist() == ["a"]
+    assert columns["y"].values.to_pylist() == [0.5]
 
     gc.disable()
     try:

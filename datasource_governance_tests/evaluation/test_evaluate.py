@@ -15,13 +15,13 @@ from datasource_governance.errors import (
     InvalidArgumentError,
     UnreadableSourceError,
 )
-from datasource_governance.evaluation.columns import TableColumns
 from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
 from datasource_governance.evaluation.outcomes import UNNUMBERED, demand
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance_tests.builders import quality_policy, rule, schema
+from datasource_governance_tests.evaluation.judging import columns_of
 
 TABLE = pa.table({"x": pa.array([1, 1, None]), "s": pa.array(["a", "b", "a"], pa.large_string())})
 POLICY = quality_policy(
@@ -107,9 +107,7 @@ def test_a_rule_that_cannot_be_evaluated_blocks_and_leaves_the_others_alone():
 
 def test_a_rule_counts_as_evaluated_only_where_its_receipt_and_pandera_agree():
     (present,) = quality_policy(rule("not_null", field="x")).rules
-    failed, passed = (
-        evaluate_rule(present, TableColumns(one)) for one in (TABLE, TABLE.slice(0, 2))
-    )
+    failed, passed = (evaluate_rule(present, columns_of(one)) for one in (TABLE, TABLE.slice(0, 2)))
 
     assert demand(present, failed, passed=False) is failed
     assert demand(present, passed, passed=True) is passed

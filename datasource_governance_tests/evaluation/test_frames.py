@@ -44,7 +44,7 @@ COLUMNS = [
 def restored(frame, typed):
     """Return the typed columns of a frame as a table."""
     columns = FrameColumns(frame, typed)
-    found = [columns.find(name) for name in typed.names]
+    found = [columns[name] for name in typed.names]
     fields = pa.schema([column.field for column in found])
     return pa.Table.from_arrays([column.values for column in found], schema=fields)
 
