@@ -18,8 +18,12 @@ from datasource_governance.sources.frames import column_of, names_of
 from datasource_governance.sources.typed import field_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import polars as pl
     import pyarrow as pa
+
+    Places = npt.NDArray[np.integer]
 
 
 _FEW_TEXTS = 8
@@ -42,8 +46,12 @@ class Column(Protocol):
         """Return true where the value is null."""
         ...
 
-    def key(self) -> "pl.Series":
-        """Return a series that is equal exactly where values are; null where they are."""
+    def keys(self, start: int, length: int) -> "pl.Series":
+        """Return some rows' keys: equal exactly where values are, null where they are."""
+        ...
+
+    def keys_at(self, places: "Places") -> "pl.Series":
+        """Return the keys of rows, counted from 0, in the order of the places."""
         ...
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
@@ -81,9 +89,15 @@ class ArrowColumn:
 
         return pc.is_null(self.values)
 
-    def key(self) -> "pl.Series":
-        """Return the values as Polars compares them."""
-        return key_of(self.values)
+    def keys(self, start: int, length: int) -> "pl.Series":
+        """Return some values as Polars compares them."""
+        return key_of(self.values.slice(start, length))
+
+    def keys_at(self, places: "Places") -> "pl.Series":
+        """Return the values at some places as Polars compares them."""
+        import pyarrow as pa
+
+        return key_of(self.values.take(pa.array(places)))
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
         """Return true where a value is one of the texts."""
@@ -112,9 +126,13 @@ class PolarsColumn:
         """Return true where the value is null."""
         return self._series.is_null().to_arrow()
 
-    def key(self) -> "pl.Series":
-        """Return the series itself."""
-        return self._series
+    def keys(self, start: int, length: int) -> "pl.Series":
+        """Return a part of the series itself."""
+        return self._series.slice(start, length)
+
+    def keys_at(self, places: "Places") -> "pl.Series":
+        """Return the series at some places."""
+        return self._series.gather(places)
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
         """Return true where a value is one of the texts."""

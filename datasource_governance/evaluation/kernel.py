@@ -54,7 +54,7 @@ def evaluate_rule(rule: Rule, columns: Columns) -> RuleOutcome:
     if isinstance(rule, FieldRule):
         return _evaluate_field(rule, parts)
     if isinstance(rule, UniqueRule):
-        return _evaluate_unique(rule, parts)
+        return _evaluate_unique(rule, parts, columns.row_count)
     mask, reason = _violations(rule, parts)
     return _about_rows(rule, reason, mask)
 
@@ -85,12 +85,11 @@ def _evaluate_field(rule: FieldRule, parts: list[Column]) -> RuleOutcome:
     return _about_rows(rule, Reason.NULLABILITY, column.nulls())
 
 
-def _evaluate_unique(rule: UniqueRule, parts: list[Column]) -> RuleOutcome:
-    keys = [column.key() for column in parts]
-    places = duplicated(keys)
+def _evaluate_unique(rule: UniqueRule, parts: list[Column], row_count: int) -> RuleOutcome:
+    places = duplicated(parts, row_count)
     if rule.ignore_nulls:
-        for key in keys:
-            places = places[key.gather(places).is_not_null().to_numpy()]
+        for column in parts:
+            places = places[column.keys_at(places).is_not_null().to_numpy()]
     listed_rows = tuple(int(place) + 1 for place in places[:MAXIMUM_ROWS_LISTED])
     reason = Reason.DUPLICATE if len(places) else None
     return _outcome(rule, reason, affected=len(places), rows=listed_rows)

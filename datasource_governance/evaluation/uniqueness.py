@@ -7,7 +7,10 @@ Source: SPEC section 2.1; acceptance decisions UNIQUE_COUNT, UNIQUE_NULL_SKIP.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from datasource_governance.evaluation.columns import Column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,41 +23,49 @@ if TYPE_CHECKING:
 
 _ODD = 0x9E3779B97F4A7C15
 """2^64 over the golden ratio, by which the hash of each part of a key is spread over all bits."""
+_BLOCK = 1 << 18
 _FEW = 64
 """Of how many rows one may have a repeated hash, for these to be looked up one by one."""
 
 
-def duplicated(parts: list["pl.Series"]) -> "Places":
+def duplicated(columns: Sequence[Column], row_count: int) -> "Places":
     """Return the places, from 0 and ascending, of rows whose complete key occurs more than once.
 
     Null parts equal each other here; leaving such rows out is the caller's decision.
 
     Args:
-        parts: The key, one series per field, as `keys.key_of` makes them; below 2^32 rows.
+        columns: The parts of the key.
+        row_count: How many rows there are; below 2^32.
     """
     import numpy as np
     import polars as pl
 
-    # Positions as names: a field name never reaches an expression language.
-    keys = pl.DataFrame([part.alias(str(place)) for place, part in enumerate(parts)])
-    # Half of a hash sorts in half of the time, and those that meet are told apart below.
-    halves = keys.select(_hash(keys.width).cast(pl.UInt32, wrap_numerical=True)).to_series()
-    hashes = halves.to_numpy()
+    hashes = _hashes(columns, row_count)
     repeated = _repeated(hashes)
     if not len(repeated):
         return np.empty(0, dtype=np.intp)
-    if len(repeated) * _FEW > keys.height:
-        return np.flatnonzero(_shared(keys, hashes))
-    candidates = halves.is_in(pl.Series(repeated).implode()).arg_true().to_numpy()
-    places: Places = candidates[_shared(keys[candidates], hashes[candidates])]
+    if len(repeated) * _FEW > row_count:
+        candidates = np.arange(row_count)
+        keys = [column.keys(0, row_count) for column in columns]
+    else:
+        suspects = pl.Series(hashes).is_in(pl.Series(repeated).implode())
+        candidates = suspects.arg_true().to_numpy()
+        keys = [column.keys_at(candidates) for column in columns]
+    places: Places = candidates[_shared(keys, hashes[candidates])]
     return places
 
 
-def _hash(parts: int) -> "pl.Expr":
-    import polars as pl
+def _hashes(columns: Sequence[Column], row_count: int) -> "Numbers":
+    """Return one hash per row; the keys are made a block at a time and not kept."""
+    import numpy as np
 
-    hashes = (pl.col(str(place)).hash() for place in range(parts))
-    return functools.reduce(lambda left, right: left * pl.lit(_ODD, pl.UInt64) + right, hashes)
+    hashes = np.empty(row_count, dtype=np.uint32)
+    for start in range(0, row_count, _BLOCK):
+        parts = (column.keys(start, _BLOCK).hash().to_numpy() for column in columns)
+        block = functools.reduce(lambda left, right: left * np.uint64(_ODD) + right, parts)
+        # Half of a hash sorts in half of the time, and those that meet are told apart below.
+        hashes[start : start + _BLOCK] = block >> np.uint64(32)
+    return hashes
 
 
 def _repeated(hashes: "Numbers") -> "Numbers":
@@ -66,16 +77,17 @@ def _repeated(hashes: "Numbers") -> "Numbers":
     return repeated
 
 
-def _shared(keys: "pl.DataFrame", hashes: "Numbers") -> "Mask":
+def _shared(keys: list["pl.Series"], hashes: "Numbers") -> "Mask":
     """Return the rows that share their key, by comparing neighbours in the order of hashes."""
     import numpy as np
+    import polars as pl
 
     order = _order(hashes)
     hashes = hashes[order]
     same_hash = np.concatenate(([False], hashes[1:] == hashes[:-1]))
     same_key = same_hash.copy()
-    for place in range(keys.width):
-        part = keys.to_series(place).gather(order)
+    for key in keys:
+        part = key.gather(order)
         same_key &= part.eq_missing(part.shift(1)).to_numpy()
     found = same_key.copy()
     found[:-1] |= same_key[1:]
@@ -84,7 +96,9 @@ def _shared(keys: "pl.DataFrame", hashes: "Numbers") -> "Mask":
         # Where different keys have one hash, equal ones need not lie side by side.
         run = np.cumsum(~same_hash)
         is_mixed = np.isin(run, run[differs])
-        found[is_mixed] = keys[order[is_mixed]].is_duplicated().to_numpy()
+        # Positions as names: a field name never reaches an expression language.
+        mixed = [key.gather(order[is_mixed]).alias(str(at)) for at, key in enumerate(keys)]
+        found[is_mixed] = pl.DataFrame(mixed).is_duplicated().to_numpy()
     mask = np.empty_like(found)
     mask[order] = found
     return mask

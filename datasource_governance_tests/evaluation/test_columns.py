@@ -56,7 +56,7 @@ def in_both_forms(series):
 
 def groups(column):
     """Return which rows have equal keys, and which have none."""
-    keys = column.key()
+    keys = column.keys(0, 10)
     return [(keys.eq_missing(keys[[row]])).to_list() for row in range(len(keys))], keys.is_null()
 
 
@@ -65,7 +65,7 @@ def test_what_polars_compares_as_the_typed_form_does_is_used_as_it_is(series):
     own, typed = in_both_forms(series)
 
     assert isinstance(own, PolarsColumn)
-    assert own.key() is not typed.key()
+    assert own.keys(0, 1) is not typed.keys(0, 1)
     assert own.field.equals(typed.field, check_metadata=True)
     assert own.values.equals(typed.values)
     assert own.nulls().to_pylist() == typed.nulls().to_pylist()
@@ -88,7 +88,7 @@ def test_negative_zero_and_nan_compare_as_the_typed_form_does():
     own, _ = in_both_forms(pl.Series([0.0, -0.0, math.nan, None]))
 
     assert own.nulls().to_pylist() == [False, False, True, True]
-    assert own.key().to_list() == [0.0, 0.0, None, None]
+    assert own.keys(0, 10).to_list() == [0.0, 0.0, None, None]
 
 
 @pytest.mark.parametrize(
