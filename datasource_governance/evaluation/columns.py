@@ -18,12 +18,8 @@ from datasource_governance.sources.frames import column_of, names_of
 from datasource_governance.sources.typed import field_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
     import polars as pl
     import pyarrow as pa
-
-    Places = npt.NDArray[np.integer]
 
 
 _FEW_TEXTS = 8
@@ -50,8 +46,8 @@ class Column(Protocol):
         """Return some rows' keys: equal exactly where values are, null where they are."""
         ...
 
-    def keys_at(self, places: "Places") -> "pl.Series":
-        """Return the keys of rows, counted from 0, in the order of the places."""
+    def keys_where(self, mask: "pl.Series") -> "pl.Series":
+        """Return the keys of the rows for which the mask is true."""
         ...
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
@@ -93,11 +89,9 @@ class ArrowColumn:
         """Return some values as Polars compares them."""
         return key_of(self.values.slice(start, length))
 
-    def keys_at(self, places: "Places") -> "pl.Series":
-        """Return the values at some places as Polars compares them."""
-        import pyarrow as pa
-
-        return key_of(self.values.take(pa.array(places)))
+    def keys_where(self, mask: "pl.Series") -> "pl.Series":
+        """Return the values of some rows as Polars compares them."""
+        return key_of(self.values.filter(mask.to_arrow()))
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
         """Return true where a value is one of the texts."""
@@ -130,9 +124,9 @@ class PolarsColumn:
         """Return a part of the series itself."""
         return self._series.slice(start, length)
 
-    def keys_at(self, places: "Places") -> "pl.Series":
-        """Return the series at some places."""
-        return self._series.gather(places)
+    def keys_where(self, mask: "pl.Series") -> "pl.Series":
+        """Return some rows of the series."""
+        return self._series.filter(mask)
 
     def texts_among(self, texts: list[str]) -> "pa.Array | pa.ChunkedArray":
         """Return true where a value is one of the texts."""

@@ -86,10 +86,7 @@ def _evaluate_field(rule: FieldRule, parts: list[Column]) -> RuleOutcome:
 
 
 def _evaluate_unique(rule: UniqueRule, parts: list[Column], row_count: int) -> RuleOutcome:
-    places = duplicated(parts, row_count)
-    if rule.ignore_nulls:
-        for column in parts:
-            places = places[column.keys_at(places).is_not_null().to_numpy()]
+    places = duplicated(parts, row_count, ignore_nulls=rule.ignore_nulls)
     listed_rows = tuple(int(place) + 1 for place in places[:MAXIMUM_ROWS_LISTED])
     reason = Reason.DUPLICATE if len(places) else None
     return _outcome(rule, reason, affected=len(places), rows=listed_rows)

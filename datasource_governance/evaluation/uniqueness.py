@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 _ODD = 0x9E3779B97F4A7C15
 """2^64 over the golden ratio, by which the hash of each part of a key is spread over all bits."""
-_BLOCK = 1 << 18
+_BLOCK = 1 << 20
 _FEW = 64
 """Of how many rows one may have a repeated hash, for these to be looked up one by one."""
 
 
-def duplicated(columns: Sequence[Column], row_count: int) -> "Places":
+def duplicated(columns: Sequence[Column], row_count: int, *, ignore_nulls: bool) -> "Places":
     """Return the places, from 0 and ascending, of rows whose complete key occurs more than once.
 
-    Null parts equal each other here; leaving such rows out is the caller's decision.
+    Null parts equal each other; with `ignore_nulls` keys that have one are left out.
 
     Args:
         columns: The parts of the key.
         row_count: How many rows there are; below 2^32.
+        ignore_nulls: As the rule says.
     """
     import numpy as np
     import polars as pl
@@ -45,13 +46,17 @@ def duplicated(columns: Sequence[Column], row_count: int) -> "Places":
     if not len(repeated):
         return np.empty(0, dtype=np.intp)
     if len(repeated) * _FEW > row_count:
-        candidates = np.arange(row_count)
         keys = [column.keys(0, row_count) for column in columns]
+        candidates = np.arange(row_count)
     else:
         suspects = pl.Series(hashes).is_in(pl.Series(repeated).implode())
+        keys = [column.keys_where(suspects) for column in columns]
         candidates = suspects.arg_true().to_numpy()
-        keys = [column.keys_at(candidates) for column in columns]
-    places: Places = candidates[_shared(keys, hashes[candidates])]
+    found = _shared(keys, hashes[candidates])
+    if ignore_nulls:
+        for key in keys:
+            found &= key.is_not_null().to_numpy()
+    places: Places = candidates[found]
     return places
 
 
