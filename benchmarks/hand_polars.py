@@ -1,8 +1,9 @@
-"""The limit: a program written by hand for exactly the rules of the register, in Polars and NumPy.
+"""The limits: programs written by hand for exactly the rules of the register.
 
 A missing or wrong value is one bit per row; counting bits is cheap, and the first rows are looked
-for block by block. A repeated key is found by sorting 32 bits of a hash, which NumPy does with the
-processor's vectors; rows whose bits occur again are compared by content.
+for block by block. A repeated key is found by sorting 32 bits of a hash; rows whose bits occur
+again are compared by content. The limit that the goals name is Polars alone; the faster one sorts
+with NumPy, which uses the processor's vectors, and takes rules side by side.
 """
 
 import functools
@@ -19,6 +20,8 @@ from datasource_governance.domain.quality_policy import QualityPolicy
 if TYPE_CHECKING:
     import polars as pl
 
+    Sort = Callable[[pl.Series], pl.Series]
+
 _NAMED = ("id", "status", "amount", "customer_id", "created_at")
 _BLOCK = 1 << 16
 _ODD = 0x9E3779B97F4A7C15
@@ -31,6 +34,14 @@ def load(path: Path) -> "pl.DataFrame":
     return pl.read_parquet(path)
 
 
+def evaluate(frame: "pl.DataFrame", _policy: QualityPolicy) -> Findings:
+    """Return the findings of the register's rules, which the program knows without reading them.
+
+    It is Polars alone, which keeps all processors busy within each of its operations.
+    """
+    return _findings(frame, {name: task() for name, task in _tasks(frame, _sorted).items()})
+
+
 def evaluate_file(path: Path, policy: QualityPolicy) -> Findings:
     """Read the columns that rules name and evaluate them."""
     import polars as pl
@@ -38,23 +49,42 @@ def evaluate_file(path: Path, policy: QualityPolicy) -> Findings:
     return evaluate(pl.scan_parquet(path).select(_NAMED).collect(), policy)
 
 
-def evaluate(frame: "pl.DataFrame", _policy: QualityPolicy) -> Findings:
-    """Return the findings of the register's rules, which the program knows without reading them."""
-    tasks: dict[str, Callable[[], Finding]] = {
-        "customer-time-unique": lambda: _repeated(frame, "customer_id", "created_at"),
-        "id-unique": lambda: _repeated(frame, "id"),
+def evaluate_faster(frame: "pl.DataFrame", _policy: QualityPolicy) -> Findings:
+    """Do the same with NumPy's vectorised sort, rules side by side in threads."""
+    tasks = _tasks(frame, _sorted_by_numpy)
+    with ThreadPoolExecutor() as threads:
+        found = dict(zip(tasks, threads.map(lambda task: task(), tasks.values()), strict=True))
+    return _findings(frame, found)
+
+
+def _tasks(frame: "pl.DataFrame", in_order: "Sort") -> dict[str, Callable[[], Finding]]:
+    return {
+        "customer-time-unique": lambda: _repeated(frame, in_order, "customer_id", "created_at"),
+        "id-unique": lambda: _repeated(frame, in_order, "id"),
         "known-status": lambda: _unknown_status(frame),
         "amount-range": lambda: _marked(frame["amount"] < 0),
         "id-present": lambda: _marked(frame["id"].is_null()),
     }
-    with ThreadPoolExecutor() as threads:
-        found = dict(zip(tasks, threads.map(lambda task: task(), tasks.values()), strict=True))
+
+
+def _findings(frame: "pl.DataFrame", found: dict[str, Finding]) -> Findings:
     whole = frame["id"].dtype.is_integer()
     return found | {
         "non-empty": Finding(passed=frame.height >= 1),
         "columns": Finding(passed={"id", "status"} <= set(frame.columns)),
         "id-shape": found["id-present"] if whole else Finding(passed=False),
     }
+
+
+def _sorted(bits: "pl.Series") -> "pl.Series":
+    return bits.sort()
+
+
+def _sorted_by_numpy(bits: "pl.Series") -> "pl.Series":
+    import numpy as np
+    import polars as pl
+
+    return pl.Series(np.sort(bits.to_numpy()))
 
 
 def _unknown_status(frame: "pl.DataFrame") -> Finding:
@@ -76,17 +106,17 @@ def _marked(mask: "pl.Series") -> Finding:
     return Finding(passed=not affected, affected=affected, rows=tuple(rows))
 
 
-def _repeated(frame: "pl.DataFrame", *names: str) -> Finding:
+def _repeated(frame: "pl.DataFrame", in_order: "Sort", *names: str) -> Finding:
     """Find rows that share their key. Nulls equal each other, but for keys of several columns."""
-    import numpy as np
     import polars as pl
 
     bits = frame.select(_hash(names).cast(pl.UInt32, wrap_numerical=True)).to_series()
-    ordered = np.sort(bits.to_numpy())
-    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    ordered = in_order(bits)
+    later, earlier = ordered.slice(1), ordered.slice(0, max(len(ordered) - 1, 0))
+    again = later.filter(later == earlier)
     if not len(again):
         return PASSED
-    suspects = bits.is_in(pl.Series(again).implode()).arg_true()
+    suspects = bits.is_in(again.implode()).arg_true()
     keys = frame.select(names)[suspects]
     repeated = _equal_to_another(keys)
     if len(names) > 1:
