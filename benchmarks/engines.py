@@ -86,6 +86,9 @@ ENGINES: Final[Mapping[str, Engine]] = {
         Input.FILE,
     ),
 }
+PLAIN: Final = ("plain_polars", "plain_pandas", "plain_numpy")
+COMPARED: Final = (LIMIT, DUCKDB, "ours_polars", "ours_pandas")
+"""Engines that are measured over clean, failing and duplicated rows, too."""
 WIDE_ENGINES: Final = ("ours_polars", "ours_pandas")
 """Engines that read the policy; a program written by hand knows one only."""
 

@@ -68,8 +68,10 @@ def opened(
     Of each column that much is read ahead; 0 reads a row group's column at once, as it is stored,
     which is quicker and takes as much memory.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    paths = list(dictionaries)
     return pq.ParquetFile(
         file.reader(),
         arrow_extensions_enabled=False,
@@ -77,7 +79,10 @@ def opened(
         # It would hold whole row groups as they are stored.
         pre_buffer=False,
         buffer_size=buffer_bytes,
-        read_dictionary=list(dictionaries),
+        read_dictionary=paths,
+        # As the typed form has text: to widen its offsets afterwards takes a second copy. Arrow
+        # keeps no dictionary of wide texts, though.
+        binary_type=None if paths else pa.large_binary(),
     )
 
 
