@@ -56,7 +56,7 @@ HELD_BY = {
     "sources/csv/test_batches.py": [
         *("sources/csv/file.py", "sources/csv/survey.py", "sources/csv/threads.py"),
     ],
-    "sources/test_files.py": ["sources/stored.py"],
+    "sources/test_files.py": ["sources/opening.py", "sources/stored.py"],
     "sources/test_frames.py": ["sources/objects.py"],
     "sources/parquet/test_batches.py": ["sources/file_batches.py", "sources/parquet/plan.py"],
     "sources/parquet/test_pages.py": ["sources/parquet/dictionaries.py"],

@@ -7,14 +7,14 @@ Source: SPEC section 3, "Hostile files".
 """
 
 import os
-import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datasource_governance.errors import Problem, UnreadableSourceError
-from datasource_governance.sources.refusal import refused
+from datasource_governance.sources.opening import opened
+from datasource_governance.sources.refusal import refused, shielded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,25 +71,13 @@ def read_bounded(source: Source, limits: Limits) -> tuple[str, bytes]:
         name, content = "content", source
     else:
         name = Path(source).name
-        content = _bytes_of(Path(source), name, limits.file_bytes)
+        with opened(Path(source)) as file:
+            unreadable = refused(name, "unreadable", "the file cannot be opened or read")
+            content = shielded(lambda: file.read(limits.file_bytes + 1), unreadable)
     if len(content) > limits.file_bytes:
         message = f"more than {limits.file_bytes} bytes"
         raise refused(name, TOO_LARGE, message)
     return name, content
-
-
-def _bytes_of(path: Path, name: str, maximum: int) -> bytes:
-    kind, message = "unreadable", "not a regular file"
-    try:
-        # Before opening: to open a pipe is to wait for its writer.
-        if stat.S_ISREG(path.stat().st_mode):
-            with path.open("rb") as file:
-                return file.read(maximum + 1)
-    except FileNotFoundError:
-        kind, message = "not_found", "no such file"
-    except (OSError, ValueError):
-        message = "the file cannot be opened or read"
-    raise refused(name, kind, message)
 
 
 def check(what: str, problems: Iterable[Problem]) -> None:

@@ -6,22 +6,20 @@ Source: SPEC section 3, "Hostile files".
 """
 
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.limits import TOO_LARGE, Limits, Source
+from datasource_governance.sources.opening import Stamp, changed, opened, stamp_of
 from datasource_governance.sources.refusal import refused, shielded
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Result = TypeVar("Result")
-Stamp = tuple[int, int, int, int]
-"""Device, inode, bytes and nanosecond of the last change: another file has another one."""
 
 
 class StoredFile:
@@ -34,10 +32,10 @@ class StoredFile:
     stamp: Stamp | None
     """What the file was when it was opened; None for bytes, which do not change."""
 
-    def __init__(self, name: str, content: bytes | IO[bytes]) -> None:
+    def __init__(self, name: str, content: bytes | BinaryIO) -> None:
         self.name = name
         self._content = content
-        self.stamp = None if isinstance(content, bytes) else _stamp(content)
+        self.stamp = None if isinstance(content, bytes) else stamp_of(content)
         self.size = (
             len(content) if isinstance(content, bytes) else os.fstat(content.fileno()).st_size
         )
@@ -70,7 +68,7 @@ class StoredFile:
         except UnreadableSourceError as error:
             outcome = error
         if not self._is_unchanged(stamp):
-            outcome = refused(self.name, "unreadable", "the file changed while it was read")
+            outcome = changed(self.name)
         if isinstance(outcome, UnreadableSourceError):
             raise outcome
         return outcome
@@ -78,12 +76,7 @@ class StoredFile:
     def _is_unchanged(self, stamp: Stamp | None) -> bool:
         if isinstance(self._content, bytes):
             return True
-        return _stamp(self._content) == self.stamp == (stamp or self.stamp)
-
-
-def _stamp(file: IO[bytes]) -> Stamp:
-    status = os.fstat(file.fileno())
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        return stamp_of(self._content) == self.stamp == (stamp or self.stamp)
 
 
 @contextmanager
@@ -97,25 +90,11 @@ def stored_file(source: Source) -> Iterator[StoredFile]:
     if isinstance(source, bytes):
         yield StoredFile("content", source)
         return
-    name = Path(source).name
-    with _opened(Path(source), name) as file:
-        yield StoredFile(name, file)
+    with opened(Path(source)) as file:
+        yield StoredFile(Path(source).name, file)
 
 
 def check_file_bytes(file: StoredFile, limits: Limits) -> None:
     """Refuse a file that is larger than the limit, as kind `too_large`."""
     if file.size > limits.file_bytes:
         raise refused(file.name, TOO_LARGE, f"more than {limits.file_bytes} bytes")
-
-
-def _opened(path: Path, name: str) -> IO[bytes]:
-    kind, message = "unreadable", "not a regular file"
-    try:
-        # Before opening: to open a pipe is to wait for its writer.
-        if stat.S_ISREG(path.stat().st_mode):
-            return path.open("rb")
-    except FileNotFoundError:
-        kind, message = "not_found", "no such file"
-    except (OSError, ValueError):
-        message = "the file cannot be opened or read"
-    raise refused(name, kind, message)

@@ -4,16 +4,14 @@ Source: SPEC section 3, "Hostile files".
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.limits import TOO_LARGE, Limits
+from datasource_governance.sources.opening import changed, opened, stamp_of
 from datasource_governance.sources.refusal import refused
-
-_State = tuple[int, int, int, int]
 
 
 class StableFile:
@@ -30,38 +28,26 @@ class StableFile:
     def __init__(self, path: str | os.PathLike[str], limits: Limits) -> None:
         self._path = Path(path)
         self.name = self._path.name
-        with self._opened() as file:
-            self._state = _state(file)
+        with opened(self._path) as file:
+            self._stamp = stamp_of(file)
             size = os.fstat(file.fileno()).st_size
         if size > limits.file_bytes:
             raise refused(self.name, TOO_LARGE, f"more than {limits.file_bytes} bytes")
 
     def changed(self) -> UnreadableSourceError:
         """Return the refusal of a file that is not what it was."""
-        return refused(self.name, "unreadable", "the file changed while it was read")
+        return changed(self.name)
 
     def chunks(self, size: int) -> Iterator[bytes]:
         """Yield the bytes of the file from its beginning, `size` at a time."""
-        with self._opened() as file:
+        with opened(self._path) as file:
             self._check(file)
             while chunk := self._read(file, size):
                 yield chunk
             self._check(file)
 
-    def _opened(self) -> BinaryIO:
-        kind, message = "unreadable", "not a regular file"
-        try:
-            # Before opening: to open a pipe is to wait for its writer.
-            if stat.S_ISREG(self._path.stat().st_mode):
-                return self._path.open("rb")
-        except FileNotFoundError:
-            kind, message = "not_found", "no such file"
-        except (OSError, ValueError):
-            message = "the file cannot be opened or read"
-        raise refused(self.name, kind, message)
-
     def _check(self, file: BinaryIO) -> None:
-        if _state(file) != self._state:
+        if stamp_of(file) != self._stamp:
             raise self.changed()
 
     def _read(self, file: BinaryIO, size: int) -> bytes:
@@ -70,8 +56,3 @@ class StableFile:
         except OSError:
             pass
         raise refused(self.name, "unreadable", "the file cannot be opened or read")
-
-
-def _state(file: BinaryIO) -> _State:
-    found = os.fstat(file.fileno())
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
