@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 
-.PHONY: demo dev test lint fmt check constraints changelog screenshots clean
+.PHONY: demo dev test lint fmt check benchmarks constraints changelog screenshots clean
 
 # Tell the life of a real dataset, end to end.
 demo: $(INSTALLED)
@@ -26,7 +26,7 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/deptry .
-	$(BIN)/codespell README.md docs changelog.d datasource_governance datasource_governance_tests
+	$(BIN)/codespell README.md docs changelog.d benchmarks datasource_governance datasource_governance_tests
 
 fmt: $(INSTALLED)
 	$(BIN)/ruff format .
@@ -34,6 +34,10 @@ fmt: $(INSTALLED)
 
 # What CI runs.
 check: lint test
+
+# Measure what docs/performance.md shows; takes an hour or two.
+benchmarks: $(INSTALLED)
+	$(BIN)/python -m benchmarks all --out benchmarks.json
 
 # Pin every dependency anew; no address of a registry is written.
 constraints: $(INSTALLED)
