@@ -1,5 +1,6 @@
 """Loading is cheap and quiet: nothing heavy is imported, and nothing is connected."""
 
+import json
 import os
 import subprocess
 import sys
@@ -53,3 +54,34 @@ def test_the_ways_in_load_no_engine_and_connect_to_nothing(module):
 
 def test_the_command_line_loads_no_dagster():
     assert "dagster" not in loaded_by("datasource_governance.cli")
+
+
+VALIDATE = """
+import sys
+from datasource_governance.cli import main
+
+sys.argv[1:] = ["validate", "data.csv", "--policy", "policy.json", "--json"]
+try:
+    main()
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule_type", "also"), [("not_null", set()), ("unique", {"polars"})], ids=["plain", "unique"]
+)
+def test_validating_a_small_file_loads_what_its_source_and_rules_need(tmp_path, rule_type, also):
+    rules = [{"id": "r", "type": rule_type, "field": "id"}]
+    (tmp_path / "policy.json").write_text(json.dumps({"version": "v1", "rules": rules}))
+    (tmp_path / "data.csv").write_text("id\n1\n2\n")
+
+    ended = subprocess.run(
+        [sys.executable, "-c", VALIDATE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    loaded = set(ended.stdout.splitlines()[-1].split())
+    engines = {"dagster", "duckdb", "fsspec", "matplotlib", "polars", "psycopg", "sqlalchemy"}
+    assert loaded & engines == also
+    assert {"pandas", "pandera", "pyarrow"} <= loaded
