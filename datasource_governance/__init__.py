@@ -11,25 +11,30 @@ if TYPE_CHECKING:
     from datasource_governance.domain.quality_policy import parse_quality_policy
     from datasource_governance.errors import GovernanceError
     from datasource_governance.evaluation.compile import pandera_schema
-    from datasource_governance.evaluation.evaluate import validate
+    from datasource_governance.evaluation.evaluate import validate, validate_file
     from datasource_governance.orchestration.registry import governed_definitions
+    from datasource_governance.sources.sql.read import SqlSource
 
 _HOMES = {
     "GovernanceError": "datasource_governance.errors",
+    "SqlSource": "datasource_governance.sources.sql.read",
     "governed_definitions": "datasource_governance.orchestration.registry",
     "pandera_schema": "datasource_governance.evaluation.compile",
     "parse_quality_policy": "datasource_governance.domain.quality_policy",
     "read_declarations": "datasource_governance.declarations",
     "validate": "datasource_governance.evaluation.evaluate",
+    "validate_file": "datasource_governance.evaluation.evaluate",
 }
 
 __all__ = [
     "GovernanceError",
+    "SqlSource",
     "governed_definitions",
     "pandera_schema",
     "parse_quality_policy",
     "read_declarations",
     "validate",
+    "validate_file",
 ]
 
 

@@ -9,11 +9,13 @@ from datasource_governance import errors
 def test_the_package_has_exactly_these_public_names():
     assert datasource_governance.__all__ == [
         "GovernanceError",
+        "SqlSource",
         "governed_definitions",
         "pandera_schema",
         "parse_quality_policy",
         "read_declarations",
         "validate",
+        "validate_file",
     ]
 
 

@@ -18,8 +18,9 @@ from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.schema_document import parse_declared_types, parse_schema
 from datasource_governance.domain.validation import Outcome, Validation
 from datasource_governance.errors import EXIT_NO, InvalidArgumentError
+from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
+from datasource_governance.sources.limits import MEBIBYTE
 
-DEFAULT_MEMORY_MIB = 512
 PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a JSON file.")]
 
 
@@ -50,7 +51,7 @@ def validate(
     ] = None,
     memory: Annotated[
         int, typer.Option(min=1, help="MiB of data to hold in memory; more is read in batches.")
-    ] = DEFAULT_MEMORY_MIB,
+    ] = DEFAULT_MEMORY_BYTES // MEBIBYTE,
     json: JsonOption = False,
 ) -> int:
     """Validate a file, table or query against a policy. Exit 0: ready or review, 1: blocked."""
@@ -61,20 +62,23 @@ def validate(
     from datasource_governance.domain.csv_options import CsvOptions
     from datasource_governance.evaluation import evaluate
 
-    if table or query:
-        from datasource_governance.sources.sql.read import SqlSource
+    with _rows_told() as on_rows:
+        if table or query:
+            from datasource_governance.sources.sql.read import SqlSource
 
-        source = SqlSource(data, table=table, query=query, order_by=tuple(order_by or ()))
-        validation = evaluate.validate(quality_policy, source, previous)
-    else:
-        options = CsvOptions(delimiter=delimiter, decimal=decimal, encoding=encoding, types=types)
-        with _rows_told() as on_rows:
+            source = SqlSource(data, table=table, query=query, order_by=tuple(order_by or ()))
+            validation = evaluate.validate(
+                quality_policy, source, previous, memory_bytes=memory * MEBIBYTE, on_rows=on_rows
+            )
+        else:
             validation = evaluate.validate_file(
                 quality_policy,
                 data,
-                csv=options,
+                csv=CsvOptions(
+                    delimiter=delimiter, decimal=decimal, encoding=encoding, types=types
+                ),
                 previous_schema=previous,
-                memory_bytes=memory * 2**20,
+                memory_bytes=memory * MEBIBYTE,
                 on_rows=on_rows,
             )
     if json:

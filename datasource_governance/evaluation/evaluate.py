@@ -18,12 +18,9 @@ from datasource_governance.evaluation.detect import detect_schema
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.frames import Engine
 from datasource_governance.evaluation.payload import TypedPayload, decode_payload
-from datasource_governance.evaluation.streaming import (
-    BATCHES_IN_MEMORY,
-    DEFAULT_MEMORY_BYTES,
-    validate_batches,
-)
+from datasource_governance.evaluation.streaming import BATCHES_IN_MEMORY, validate_batches
 from datasource_governance.ports import Payload
+from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
 from datasource_governance.sources.files import is_address, read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.lazy import lazy_batches
@@ -90,7 +87,12 @@ def _typed(payload: Payload) -> TypedPayload:
 
 
 def validate(
-    policy: QualityPolicy, data: object, previous_schema: TableSchema | None = None
+    policy: QualityPolicy,
+    data: object,
+    previous_schema: TableSchema | None = None,
+    *,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    on_rows: Callable[[int], object] = lambda _: None,
 ) -> Validation:
     """Validate data in memory, or a source that is read in batches.
 
@@ -99,6 +101,8 @@ def validate(
         data: A pandas or Polars frame, an Arrow table or record batch; or a Polars LazyFrame or a
             `SqlSource`, which need not fit into memory.
         previous_schema: The schema to compare with.
+        memory_bytes: What a LazyFrame or `SqlSource` may take in memory, about.
+        on_rows: Told now and then how many of their rows have been judged.
 
     Raises:
         InvalidArgumentError: data of another class.
@@ -106,23 +110,16 @@ def validate(
             fails.
         EvaluationError: as `PanderaEvaluator.validate`.
     """
+    batch_bytes = memory_bytes // BATCHES_IN_MEMORY
     if type(data).__name__ == "SqlSource":
-        return _validate_sql(policy, cast("SqlSource", data), previous_schema)
-    if (batches := lazy_batches(data)) is not None:
-        return validate_batches(policy, batches, previous_schema)
+        # Only a caller that has one has imported SQLAlchemy.
+        from datasource_governance.sources.sql.read import sql_batches
+
+        with sql_batches(cast("SqlSource", data), batch_bytes=batch_bytes) as rows:
+            return validate_batches(policy, rows, previous_schema, memory_bytes, on_rows)
+    if (batches := lazy_batches(data, batch_bytes)) is not None:
+        return validate_batches(policy, batches, previous_schema, memory_bytes, on_rows)
     return PanderaEvaluator().validate(policy, TypedPayload(from_data(data)), previous_schema)
-
-
-def _validate_sql(
-    policy: QualityPolicy,
-    source: "SqlSource",
-    previous: TableSchema | None,
-) -> Validation:
-    # Only a caller that has one has imported SQLAlchemy.
-    from datasource_governance.sources.sql.read import sql_batches
-
-    with sql_batches(source) as batches:
-        return validate_batches(policy, batches, previous)
 
 
 def validate_file(

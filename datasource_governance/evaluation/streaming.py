@@ -20,7 +20,7 @@ from datasource_governance.evaluation.detect import fields_of, names_with_nulls
 from datasource_governance.evaluation.fingerprint import Fingerprint
 from datasource_governance.evaluation.keys_on_disk import KeysOnDisk
 from datasource_governance.evaluation.spill import KeyStore, Spill
-from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES, Batches
+from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES, Batches
 from datasource_governance.sources.refusal import shielded
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 ENGINE = "pandas_batches"
 BATCHES_IN_MEMORY = 16
 """How many batches the memory is worth: one is read, converted, hashed and written at a time."""
-DEFAULT_MEMORY_BYTES = BATCHES_IN_MEMORY * DEFAULT_BATCH_BYTES
-"""What a payload may take in memory, about; a larger one is validated in batches."""
 _PARTITIONS_IN_MEMORY = 8
 """How many partitions of keys the memory is worth, which all rules that need keys share."""
 
@@ -50,7 +48,7 @@ def validate_batches(
         previous: The schema to compare with.
         memory_bytes: What validation may take besides the libraries, about, if no batch is larger
             than a sixteenth of it. Keys that must be unique go to a temporary file without a name,
-            of their size and 8 bytes a row.
+            of their size and up to 24 bytes a row.
         on_rows: Told after every batch how many rows have been judged.
 
     Raises:

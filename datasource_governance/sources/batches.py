@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 DEFAULT_BATCH_BYTES = 64 * 1024 * 1024
 """What one batch takes in memory, about."""
+DEFAULT_MEMORY_BYTES = 512 * 1024 * 1024
+"""What a source may take in memory, about; a larger one is read in batches."""
 
 
 class Batches(Protocol):

@@ -18,7 +18,7 @@ _BYTES_PER_CELL = 16
 """What a cell takes, about: nobody knows before a query is run."""
 
 
-def lazy_batches(data: object) -> Batches | None:
+def lazy_batches(data: object, batch_bytes: int = DEFAULT_BATCH_BYTES) -> Batches | None:
     """Return a LazyFrame as batches; None for other data, and for types known by values only.
 
     Raises:
@@ -34,7 +34,7 @@ def lazy_batches(data: object) -> Batches | None:
     columns = shielded(query.collect_schema, unreadable)
     if any(dtype in {pl.Object, pl.Int128, pl.UInt128} for dtype in columns.dtypes()):
         return None
-    return _LazyBatches(query, from_data(pl.DataFrame(schema=columns)).schema)
+    return _LazyBatches(query, from_data(pl.DataFrame(schema=columns)).schema, batch_bytes)
 
 
 class _LazyBatches:
@@ -42,14 +42,14 @@ class _LazyBatches:
 
     rows_numbered = True
 
-    def __init__(self, query: "pl.LazyFrame", schema: "pa.Schema") -> None:
+    def __init__(self, query: "pl.LazyFrame", schema: "pa.Schema", batch_bytes: int) -> None:
         self._query = query
         self.schema = schema
+        self._rows = max(1, batch_bytes // (_BYTES_PER_CELL * max(1, len(schema))))
 
     def __iter__(self) -> Iterator["pa.Table"]:
         """Run the query and yield its rows."""
-        rows = DEFAULT_BATCH_BYTES // (_BYTES_PER_CELL * max(1, len(self.schema)))
-        parts = self._query.collect_batches(chunk_size=max(1, rows), maintain_order=True)
+        parts = self._query.collect_batches(chunk_size=self._rows, maintain_order=True)
         unreadable = refused("polars LazyFrame", "unreadable", "the query failed")
         while (part := shielded(lambda: next(parts, None), unreadable)) is not None:
             yield from_data(part)

@@ -10,7 +10,6 @@ import pytest
 from polars.io.plugins import register_io_source
 
 from datasource_governance.evaluation.evaluate import validate
-from datasource_governance.sources import lazy
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.lazy import lazy_batches
 from datasource_governance_tests.builders import quality_policy, rule
@@ -46,9 +45,9 @@ POLICY = quality_policy(
 UNREADABLE = [("unreadable", ())]
 
 
-def batches_of_two_rows(monkeypatch, columns):
-    """Let a batch take no more bytes than two rows."""
-    monkeypatch.setattr(lazy, "DEFAULT_BATCH_BYTES", 2 * columns * 16)
+def two_rows(columns):
+    """Return the bytes that two rows of so many columns count for."""
+    return 2 * columns * 16
 
 
 def query_that_fails(*, batches):
@@ -62,10 +61,8 @@ def query_that_fails(*, batches):
     return register_io_source(lambda *_: answer(), schema=schema)
 
 
-def test_a_query_is_judged_as_the_frame_that_it_answers_with(monkeypatch):
-    batches_of_two_rows(monkeypatch, FRAME.width * 50)
-
-    found = validate(POLICY, FRAME.lazy())
+def test_a_query_is_judged_as_the_frame_that_it_answers_with():
+    found = validate(POLICY, FRAME.lazy(), memory_bytes=two_rows(FRAME.width) * 50 * 16)
 
     assert found.engine == "pandas_batches"
     assert found.hashed_bytes() == validate(POLICY, FRAME).hashed_bytes()
@@ -73,11 +70,10 @@ def test_a_query_is_judged_as_the_frame_that_it_answers_with(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 3])
-def test_the_rows_of_all_batches_are_those_of_the_answer(rows, monkeypatch):
-    batches_of_two_rows(monkeypatch, FRAME.width)
+def test_the_rows_of_all_batches_are_those_of_the_answer(rows):
     answer = FRAME.head(rows)
 
-    batches = lazy_batches(answer.lazy())
+    batches = lazy_batches(answer.lazy(), two_rows(FRAME.width))
     parts = list(batches)
 
     assert batches.rows_numbered
@@ -92,19 +88,17 @@ def test_the_rows_of_all_batches_are_those_of_the_answer(rows, monkeypatch):
     )
 
 
-def test_a_batch_is_of_the_size_that_is_meant(monkeypatch):
-    batches_of_two_rows(monkeypatch, 2)
-
-    batches = lazy_batches(pl.LazyFrame({"a": range(10), "b": range(10)}))
+def test_a_batch_is_of_the_size_that_is_meant():
+    batches = lazy_batches(pl.LazyFrame({"a": range(10), "b": range(10)}), two_rows(2))
 
     assert max(part.num_rows for part in batches) <= 2
 
 
-def test_rows_come_in_the_order_of_the_answer(monkeypatch):
-    batches_of_two_rows(monkeypatch, 50)
+def test_rows_come_in_the_order_of_the_answer():
     query = pl.LazyFrame({"a": range(5_000)}).sort("a", descending=True)
 
-    rows = [cell for part in lazy_batches(query) for cell in part.column("a").to_pylist()]
+    batches = lazy_batches(query, two_rows(50))
+    rows = [cell for part in batches for cell in part.column("a").to_pylist()]
 
     assert rows == list(range(4_999, -1, -1))
 
@@ -180,10 +174,8 @@ def test_a_query_that_does_not_tell_its_columns_is_refused_at_once(query):
     ],
     ids=["cast", "date", "type", "first batch", "later batch"],
 )
-def test_a_query_that_fails_on_the_way_is_refused_without_its_values(query, monkeypatch):
-    batches_of_two_rows(monkeypatch, 2)
-
-    batches = lazy_batches(query)
+def test_a_query_that_fails_on_the_way_is_refused_without_its_values(query):
+    batches = lazy_batches(query, two_rows(2))
 
     assert kinds_and_names(lambda: list(batches)) == UNREADABLE
     assert kinds_and_names(lambda: validate(POLICY, query)) == UNREADABLE

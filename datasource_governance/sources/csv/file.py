@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from datasource_governance.errors import UnreadableSourceError
-from datasource_governance.sources.limits import TOO_LARGE, Limits
 from datasource_governance.sources.opening import changed, opened, stamp_of
 from datasource_governance.sources.refusal import refused
 
@@ -25,14 +24,12 @@ class StableFile:
             without permission, a file that changed; `too_large`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], limits: Limits) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         self.name = self._path.name
         with opened(self._path) as file:
             self._stamp = stamp_of(file)
-            size = os.fstat(file.fileno()).st_size
-        if size > limits.file_bytes:
-            raise refused(self.name, TOO_LARGE, f"more than {limits.file_bytes} bytes")
+            self.size = os.fstat(file.fileno()).st_size
 
     def changed(self) -> UnreadableSourceError:
         """Return the refusal of a file that is not what it was."""

@@ -73,7 +73,8 @@ def read_csv(
 class CsvBatches:
     """A CSV file in the typed form that need not fit into memory; see `batches.Batches`.
 
-    Its rows, types and marks are those of `read_csv`. Memory is a small multiple of `batch_bytes`,
+    Its rows, types and marks are those of `read_csv`; limits on bytes are those of
+    `Limits.streaming`, for a file of any size. Memory is a small multiple of `batch_bytes`,
     or of the longest record; one that is longer than both 64 MiB and `batch_bytes` is refused.
 
     Raises:
@@ -90,14 +91,15 @@ class CsvBatches:
         limits: Limits = DEFAULT_LIMITS,
         batch_bytes: int = DEFAULT_BATCH_BYTES,
     ) -> None:
-        self._stored = StableFile(path, limits)
+        self._stored = StableFile(path)
+        streaming = limits.streaming(self._stored.size)
         self._batch_bytes = batch_bytes
         chunk = max(SMALLEST_CHUNK, min(_BLOCK_BYTES, batch_bytes // _BLOCKS_PER_BATCH))
         longest = max(_LONGEST_RECORD, batch_bytes)
         name = self._stored.name
         self._file = _Csv(name, partial(self._stored.chunks, chunk), options, longest)
         self._plan, _ = shielded(
-            lambda: _surveyed(self._file, limits, keeps_cells=False), _unreadable(name)
+            lambda: _surveyed(self._file, streaming, keeps_cells=False), _unreadable(name)
         )
 
     @property
