@@ -10,8 +10,7 @@ import io
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,21 +30,12 @@ _Place = tuple[int, ...]
 
 
 class Spill:
-    """A file of frames, to use in a `with` statement; each of several rules has a store in it."""
+    """A file of frames, to be closed in the end; each of several rules has a store in it."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
 
-    def __enter__(self) -> Self:
-        """Begin."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         """Give the disk back."""
         self._file.close()
 

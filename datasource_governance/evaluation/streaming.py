@@ -7,6 +7,7 @@ Source: SPEC sections 5 and 18.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ def validate_batches(
     """
 
     def judge() -> Validation:
-        with Spill() as spill:
+        with closing(Spill()) as spill:
             judged = _Judged(policy, batches.schema, spill, memory_bytes)
             for batch in batches:
                 judged.add(batch)

@@ -1,6 +1,7 @@
 """Unique over batches finds the rows that it finds over the whole table."""
 
 import random
+from contextlib import closing
 
 import polars as pl
 import pyarrow as pa
@@ -25,7 +26,7 @@ def keys_of(store, **keys):
 
 def unique(table, rows_per_batch, partition_bytes, **keys):
     """Return what unique finds in the batches of a typed table."""
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         kept = keys_of(KeyStore(spill, partition_bytes), **keys)
         for start in range(0, table.num_rows, rows_per_batch):
             kept.add(table.slice(start, rows_per_batch), start)
@@ -166,7 +167,7 @@ def test_one_key_in_all_rows_takes_little_disk():
     rows, batches = 10_000, 20
     key = "x" * 1_000
     batch = one_field([key] * rows)
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         kept = keys_of(KeyStore(spill, 0), field="x")
         for number in range(batches):
             kept.add(batch, number * rows)
@@ -188,7 +189,7 @@ def test_field_names_are_no_patterns_and_no_places():
 
 
 def test_without_rows_a_key_is_unique():
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         found = keys_of(KeyStore(spill, 0), field="x").outcome()
 
     assert (found.status, found.affected, found.rows) == (Status.PASSED, 0, ())
@@ -203,7 +204,7 @@ class Damaged(KeyStore):
 
 
 def test_a_partition_that_cannot_be_judged_leaves_the_rule_not_evaluated():
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         kept = keys_of(Damaged(spill, 0), field="x")
         kept.add(one_field(["a"] * 100), 0)
 

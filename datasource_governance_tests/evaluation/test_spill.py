@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def test_frames_come_back_as_they_were_in_any_order():
         keys_of([(b"\0" * 1000, -(2**63))], rows_before=2**40),
         numbered(pl.DataFrame({"0": pl.Series([True, None])})),
     ]
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         places = [spill.append(frame) for frame in frames]
 
         for place, frame in reversed(list(zip(places, frames, strict=True))):
@@ -58,7 +59,7 @@ def test_the_file_has_no_name_and_its_disk_is_given_back(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = unnamed_files()
 
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         spill.append(keys_of([(b"a", 1)]))
         assert list(tmp_path.iterdir()) == []
         assert len(unnamed_files() - before) == 1
@@ -86,7 +87,7 @@ def test_every_key_comes_back_once_with_its_equals_and_in_order_of_rows(batches,
     for batch in batches:
         frames.append(keys_of(batch, rows))
         rows += len(batch)
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, partition_bytes)
         for frame in frames:
             store.add(frame)
@@ -101,7 +102,7 @@ def test_every_key_comes_back_once_with_its_equals_and_in_order_of_rows(batches,
 
 def test_keys_that_make_one_partition_stay_in_memory():
     frame = keys_of([(b"a", 1)] * 100)
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, 2 * frame.estimated_size())
         store.add(frame)
         store.add(keys_of([(b"a", 1)] * 100, rows_before=100))
@@ -114,7 +115,7 @@ def test_keys_that_make_one_partition_stay_in_memory():
 
 def test_one_byte_more_and_all_keys_go_to_disk():
     frame = keys_of([(b"a", 1)] * 100)
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, 2 * frame.estimated_size() - 1)
         store.add(frame)
         store.add(keys_of([(b"a", 1)] * 100, rows_before=100))
@@ -126,7 +127,7 @@ def test_one_byte_more_and_all_keys_go_to_disk():
 @pytest.mark.parametrize("partition_bytes", [50_000, 400_000])
 def test_partitions_have_the_size_that_is_asked_for_and_the_order_of_rows(partition_bytes):
     keys = pl.DataFrame({"0": pl.Series(range(100_000), dtype=pl.Int64)})
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, partition_bytes)
         store.add(numbered(keys))
 
@@ -142,7 +143,7 @@ def test_partitions_have_the_size_that_is_asked_for_and_the_order_of_rows(partit
 def test_keys_take_their_size_on_disk_and_the_row_numbers():
     texts = [f"a key of some length, number {number:011}".encode() for number in range(50_000)]
     views = 16
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, 10**6)
         store.add(numbered(pl.DataFrame({"0": texts})))
 
@@ -157,7 +158,7 @@ def test_a_partition_that_is_too_large_is_divided_by_further_digits_of_the_hash(
     hashes = keys.hash_rows().to_numpy()
     alike = keys.filter(pl.Series(hashes % np.uint64(64**2) == hashes[0] % np.uint64(64**2)))
     assert alike.height > 100
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, FRAME_BYTES)
         store.add(numbered(alike))
 
@@ -168,7 +169,7 @@ def test_a_partition_that_is_too_large_is_divided_by_further_digits_of_the_hash(
 
 
 def test_one_key_that_is_larger_than_a_partition_is_one_partition():
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         store = KeyStore(spill, 100)
         for start in range(0, 1000, 100):
             store.add(keys_of([(b"a", 1)] * 100, rows_before=start))
@@ -179,7 +180,7 @@ def test_one_key_that_is_larger_than_a_partition_is_one_partition():
 
 
 def test_two_stores_share_a_file_and_nothing_in_it():
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         stores = [KeyStore(spill, 0), KeyStore(spill, 0)]
         for start in range(0, 9, 3):
             for store, key in zip(stores, (b"a", b"b"), strict=True):
@@ -192,7 +193,7 @@ def test_two_stores_share_a_file_and_nothing_in_it():
 
 
 def test_a_store_without_keys_has_no_partitions():
-    with Spill() as spill:
+    with closing(Spill()) as spill:
         assert list(KeyStore(spill, 0).partitions()) == []
 
 
