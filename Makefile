@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 
-.PHONY: demo dev test lint fmt check benchmarks constraints changelog screenshots clean
+.PHONY: demo dev test docs lint fmt check benchmarks constraints changelog screenshots clean
 
 # Tell the life of a real dataset, end to end.
 demo: $(INSTALLED)
@@ -18,6 +18,10 @@ dev: $(INSTALLED)
 # Run every test against a real Postgres, real Dagster and, where a page is shown, a real browser.
 test: $(INSTALLED)
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# Build the docs site into docs/_build/html; a warning fails it.
+docs: $(INSTALLED)
+	$(BIN)/sphinx-build -q -W --keep-going -E -d docs/_build/doctrees docs docs/_build/html
 
 # Format, lint, layers, types, dependencies, spelling.
 lint: $(INSTALLED)
@@ -53,10 +57,10 @@ screenshots: $(INSTALLED)
 	$(BIN)/python -m datasource_governance_tests.browser.screenshots docs/images
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) docs/_build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,docs,test,lint]'
 	touch $@
