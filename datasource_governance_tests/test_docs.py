@@ -38,7 +38,11 @@ from datasource_governance.services.promotion import (
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "datasource_governance"
 TESTS = ROOT / "datasource_governance_tests"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BUILT = ROOT / "docs" / "_build"
+PAGES = [
+    ROOT / "README.md",
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if BUILT not in page.parents),
+]
 PARSERS: dict[PolicyKind, Callable[[str], object]] = {
     PolicyKind.QUALITY: parse_quality_policy,
     PolicyKind.APPROVAL: parse_approval_policy,
