@@ -13,6 +13,7 @@ from dataclasses import dataclass
 EXIT_NO = 1
 EXIT_REFUSED = 2
 EXIT_UNREADABLE = 3
+_MAXIMUM_LISTED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +49,17 @@ class GovernanceError(Exception):
 
 
 class ProblemsError(GovernanceError):
-    """A document or source was refused; `problems` lists everything wrong with it at once."""
+    """A document or source was refused; `problems` lists everything wrong with it at once.
+
+    The message lists the first 100 and says how many more there are.
+    """
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        lines = "".join(f"\n  {problem.line()}" for problem in self.problems)
-        super().__init__(f"{what} has {len(self.problems)} problem(s){lines}")
+        lines = [problem.line() for problem in self.problems[:_MAXIMUM_LISTED]]
+        if more := len(self.problems) - len(lines):
+            lines.append(f"and {more} more")
+        super().__init__("\n  ".join([f"{what} has {len(self.problems)} problem(s)", *lines]))
 
 
 class InvalidPolicyError(ProblemsError, ValueError):

@@ -1,11 +1,15 @@
 """The acceptance cases about SQL, and those of other sources that SQL can carry, on databases."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
 from datasource_governance.evaluation.evaluate import PanderaEvaluator
 from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.evaluation.streaming import validate_batches
+from datasource_governance.sources.batches import Batches
+from datasource_governance.sources.sql.read import SqlSource, sql_batches
 from datasource_governance_tests import case_files
 from datasource_governance_tests.cases import build
 from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
@@ -67,15 +71,50 @@ def test_sql_case_gets_the_expected_answer(case, database, caplog):
     assert BAIT not in f"{json.dumps(validation.document(), allow_nan=False)}{caplog.text}"
 
 
+def test_sql_case_gets_the_expected_answer_in_batches(case, database, caplog):
+    source = SqlSource(database.url, table=load(case, database))
+
+    with sql_batches(source, batch_bytes=1) as batches:
+        validation = validate_batches(
+            policy_of(case), Keyless(batches), previous_of(case), memory_bytes=1
+        )
+
+    assert any(matches(validation.document(), answer) for answer in case.answers), validation
+    assert BAIT not in f"{json.dumps(validation.document(), allow_nan=False)}{caplog.text}"
+
+
+@dataclass
+class Keyless:
+    """Batches without the key that a table of columns was given."""
+
+    batches: Batches
+
+    @property
+    def rows_numbered(self):
+        return self.batches.rows_numbered
+
+    @property
+    def schema(self):
+        return keyless(self.batches.schema.empty_table()).schema
+
+    def __iter__(self):
+        return map(keyless, self.batches)
+
+
 def read(case, database):
-    """Return the rows of a case; the key that a table of columns was given is not read."""
+    found = database.table(load(case, database))
+    return found._replace(table=keyless(found.table))
+
+
+def load(case, database):
+    """Fill the table of a case; return its name."""
     data = case.input["data"]
-    create, insert, rows = build.to_sql(data)
-    database.load(create, insert, rows)
-    found = database.table(data.get("table", "t"))
-    if data["kind"] == "sql":
-        return found
-    return found._replace(table=found.table.drop_columns(["_row"]))
+    database.load(*build.to_sql(data))
+    return data.get("table", "t")
+
+
+def keyless(table):
+    return table.select([name for name in table.column_names if name != "_row"])
 
 
 def test_packaged_cases_that_sql_carries_are_all_there():

@@ -11,12 +11,14 @@ from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.evaluation.compile import pandera_schema
-from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate_file
 from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.evaluation.streaming import validate_batches
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance_tests import case_files
 from datasource_governance_tests.cases import build
+from datasource_governance_tests.evaluation.test_against_reference import Cut
 
 BAIT = "zq-canary"
 STATUS = {"pass": "passed", "fail": "failed"}
@@ -42,10 +44,7 @@ def pytest_generate_tests(metafunc):
 
 def test_validate_case_gets_the_expected_answer_on_both_engines(case, carrier, tmp_path, caplog):
     if is_refused(case):
-        with pytest.raises(UnreadableSourceError) as refusal:
-            read(case, carrier, tmp_path)
-        assert any(refuses(refusal.value, answer) for answer in case.answers), refusal.value
-        assert BAIT not in f"{refusal.value}{caplog.text}"
+        assert_refused(case, lambda: read(case, carrier, tmp_path), caplog)
         return
     payload = TypedPayload(read(case, carrier, tmp_path))
 
@@ -59,6 +58,17 @@ def test_validate_case_gets_the_expected_answer_on_both_engines(case, carrier, t
     assert BAIT not in f"{json.dumps(on_pandas.document(), allow_nan=False)}{caplog.text}"
 
 
+def test_validate_case_gets_the_expected_answer_in_batches(case, carrier, tmp_path, caplog):
+    if is_refused(case):
+        assert_refused(case, lambda: validate_in_batches(case, carrier, tmp_path), caplog)
+        return
+
+    validation = validate_in_batches(case, carrier, tmp_path)
+
+    assert any(matches(validation.document(), answer) for answer in case.answers), validation
+    assert BAIT not in f"{json.dumps(validation.document(), allow_nan=False)}{caplog.text}"
+
+
 def test_validate_case_gets_the_same_verdict_from_pandera_alone(
     accepted_case, carrier, tmp_path, caplog
 ):
@@ -68,6 +78,13 @@ def test_validate_case_gets_the_same_verdict_from_pandera_alone(
 
     assert failing in [not_passing(answer) for answer in accepted_case.answers]
     assert BAIT not in f"{message}{caplog.text}"
+
+
+def assert_refused(case, action, caplog):
+    with pytest.raises(UnreadableSourceError) as refusal:
+        action()
+    assert any(refuses(refusal.value, answer) for answer in case.answers), refusal.value
+    assert BAIT not in f"{refusal.value}{caplog.text}"
 
 
 def failing_checks(schema, data):
@@ -91,13 +108,30 @@ def read(case, carrier, folder):
         return from_data(build.to_dataframe(data))
     if carrier == "arrow":
         return from_data(build.to_arrow(data))
+    return read_file(*delivered(case, carrier, folder))
+
+
+def delivered(case, carrier, folder):
+    """Write the file of a case; return its path and how it is written."""
+    data = case.input["data"]
     path = folder / f"delivery.{carrier}"
     if carrier == "parquet":
         build.to_parquet(data, path)
-        return read_file(path)
+        return path, None
     path.write_bytes(build.to_csv_bytes(data))
     types = {field["name"]: field["type"] for field in data.get("schema", [])}
-    return read_file(path, CsvOptions(**data.get("read", {}), types=types))
+    return path, CsvOptions(**data.get("read", {}), types=types)
+
+
+def validate_in_batches(case, carrier, folder):
+    """Validate a case with memory for nothing: a file row by row, a table in three parts."""
+    policy, previous = policy_of(case), previous_of(case)
+    if carrier in {"dataframe", "arrow"}:
+        table = read(case, carrier, folder)
+        parts = Cut(table, 1 + table.num_rows // 3)
+        return validate_batches(policy, parts, previous, memory_bytes=1)
+    path, csv = delivered(case, carrier, folder)
+    return validate_file(policy, path, csv=csv, previous_schema=previous, memory_bytes=1)
 
 
 def frame(case, carrier, folder):

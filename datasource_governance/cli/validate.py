@@ -63,7 +63,7 @@ def validate(
     from datasource_governance.evaluation import evaluate
 
     with _rows_told() as on_rows:
-        if table or query:
+        if table is not None or query is not None:
             from datasource_governance.sources.sql.read import SqlSource
 
             source = SqlSource(data, table=table, query=query, order_by=tuple(order_by or ()))

@@ -67,6 +67,7 @@ __all__ = [
 
 HASH_DOMAIN = "datasource_governance/quality_policy/v1"
 MAXIMUM_RULES = 500
+MAXIMUM_FIELDS = 2_000
 MAXIMUM_ALLOWED_VALUES = 10_000
 
 
@@ -132,8 +133,9 @@ _ID = Key(
 _SEVERITY = Key("severity", Choice(Severity), default=Severity.ERROR)
 _FIELD_NAMES = ListOf(
     item=FIELD_NAME,
-    expected="a list of one or more field names",
+    expected=f"a list of 1 to {MAXIMUM_FIELDS} field names",
     minimum=1,
+    maximum=MAXIMUM_FIELDS,
     repeated="invalid_value",
 )
 _CODES = ListOf(

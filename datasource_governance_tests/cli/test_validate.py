@@ -10,6 +10,7 @@ from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.evaluation.evaluate import PanderaEvaluator
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance.sources.frames import from_data
+from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 
 BAIT = "zq-canary-7731"
 RULES = [
@@ -220,6 +221,182 @@ def test_a_folder_is_no_file(command, file, tmp_path):
 
     assert command("validate", tmp_path, "--policy", policy).code == 3
     assert command("validate", policy, "--policy", tmp_path).code == 2
+
+
+LARGE = "id,note\n" + "".join(f"{row},note {row}\n" for row in range(60_000)) + f"7,{BAIT}\n8,\n"
+"""More than a MiB, with two keys that come twice and an empty cell."""
+
+
+def test_memory_chooses_the_engine_and_nothing_else(validate):
+    in_memory, in_batches = (
+        validate(LARGE, "--memory", mebibytes, "--json").document for mebibytes in (64, 1)
+    )
+
+    assert in_memory.pop("evaluator")["engine"] == "pandas"
+    assert in_batches.pop("evaluator")["engine"] == "pandas_batches"
+    assert in_batches == in_memory
+    assert [rule["rows"] for rule in in_batches["rules"]] == [
+        None,
+        [8, 9, 60_001, 60_002],
+        [60_002],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "engine"), [((), "pandas"), (("--memory", 1), "pandas_batches")]
+)
+def test_people_are_told_the_engine(validate, options, engine):
+    answer = validate(LARGE, *options)
+
+    assert (answer.code, answer.err) == (1, "")
+    assert f"engine {engine}\n" in answer.out
+    assert BAIT not in answer.out
+
+
+def test_a_file_is_refused_alike_in_batches(validate):
+    ragged = f"{LARGE}9,{BAIT},{BAIT}\n"
+
+    in_memory, in_batches = (
+        validate(ragged, "--memory", mebibytes, "--json") for mebibytes in (64, 1)
+    )
+
+    assert (in_batches.code, in_batches.document) == (3, in_memory.document)
+    assert BAIT not in in_batches.out + in_batches.err
+
+
+@pytest.mark.parametrize("mebibytes", ["0", "-1", "many"])
+def test_memory_is_at_least_one_mebibyte(validate, mebibytes):
+    answer = validate(READY, "--memory", mebibytes)
+
+    assert (answer.code, answer.out) == (2, "")
+
+
+@pytest.fixture(scope="module")
+def postgres(cluster):
+    for database in new_postgres(cluster):
+        database.run(*ROWS)
+        yield database
+
+
+@pytest.fixture
+def duckdb(tmp_path):
+    database = new_duckdb(tmp_path)
+    database.run(*ROWS)
+    return database
+
+
+@pytest.fixture(params=["postgres", "duckdb"])
+def database(request):
+    """A database with a table `t`."""
+    return request.getfixturevalue(request.param)
+
+
+ROWS = (
+    "CREATE TABLE t (id bigint PRIMARY KEY, note text)",
+    f"INSERT INTO t VALUES (3, NULL), (1, '{BAIT}'), (2, 'b')",
+)
+SELECT = "SELECT id, note FROM t"
+SECRET = "opensesame"  # noqa: S105 - a bait
+
+
+@pytest.fixture
+def validate_sql(command, file):
+    """A function that validates what a database holds by the rules."""
+
+    def run(url, *options):
+        policy = file("policy.json", {"version": "v1", "rules": RULES})
+        return command("validate", url, "--policy", policy, *options)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("selection", "rows"),
+    [
+        (("--table", "t"), [3]),
+        (("--table", "t", "--order-by", "note", "--order-by", "id"), [3]),
+        (("--query", SELECT, "--order-by", "id"), [3]),
+        (("--query", f"{SELECT} WHERE id > 1", "--order-by", "id"), [2]),
+        (("--query", SELECT), None),
+    ],
+    ids=["table", "ordered table", "ordered query", "part", "query"],
+)
+def test_a_table_or_query_is_judged_and_numbered_only_in_an_order(
+    validate_sql, database, selection, rows
+):
+    answer = validate_sql(database.url, *selection, "--json")
+
+    assert (answer.code, answer.document["outcome"]) == (0, "review")
+    assert [rule["affected"] for rule in answer.document["rules"]] == [None, 0, 1]
+    assert answer.document["rules"][2]["rows"] == rows
+    assert answer.document["evaluator"]["engine"] == "pandas_batches"
+    assert BAIT not in answer.out
+
+
+def test_a_table_has_the_verdict_of_the_same_file(validate, validate_sql, database):
+    from_csv = validate(f"id,note\n1,{BAIT}\n2,b\n3,\n", "--json").document
+    from_table = validate_sql(database.url, "--table", "t", "--json").document
+
+    assert from_table.pop("evaluator") != from_csv.pop("evaluator")
+    assert from_table == from_csv
+
+
+def test_people_are_told_of_a_query_without_an_order(validate_sql, database):
+    answer = validate_sql(database.url, "--query", SELECT)
+
+    assert (answer.code, answer.err) == (0, "")
+    assert "notice: rows are not numbered" in answer.out
+    assert "outcome: review" in answer.out
+    assert BAIT not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("selection", "code", "kind"),
+    [
+        (("--table", "t", "--query", SELECT), 2, "invalid_argument"),
+        (("--table", "nowhere"), 3, "not_found"),
+        (("--query", "SELECT * FROM nowhere"), 3, "unreadable"),
+        (("--query", "SELECT CAST(note AS integer) FROM t"), 3, "unreadable"),
+        (("--table", "t", "--order-by", "nowhere"), 3, "unreadable"),
+    ],
+    ids=["both", "no table", "wrong query", "wrong cast", "no column"],
+)
+def test_what_a_database_cannot_answer_is_refused_without_password_and_value(
+    validate_sql, database, selection, code, kind
+):
+    answers = [validate_sql(database.url, *selection, *options) for options in ((), ("--json",))]
+
+    assert [answer.code for answer in answers] == [code, code]
+    assert [problem["kind"] for problem in answers[1].document["problems"]] == [kind]
+    for answer in answers:
+        assert database.url not in answer.out + answer.err
+        assert BAIT not in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        (f"nowhere://reader:{SECRET}@localhost/rows", 2),
+        (f"sqlite:///{SECRET}", 2),
+        (f"reader:{SECRET}", 2),
+        (f"postgresql+psycopg://reader:{SECRET}@127.0.0.1:1/rows", 3),
+        (f"duckdb:////nowhere/{SECRET}", 3),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "JSON"])
+def test_a_wrong_url_is_refused_without_being_shown(validate_sql, url, code, options):
+    answer = validate_sql(url, "--table", "t", *options)
+
+    assert answer.code == code
+    assert SECRET not in answer.out + answer.err
+    assert "unforeseen" not in answer.err
+
+
+def test_the_url_of_a_database_alone_is_no_file_and_not_shown(validate_sql):
+    answer = validate_sql(f"postgresql+psycopg://reader:{SECRET}@localhost/rows")
+
+    assert answer.code == 3
+    assert SECRET not in answer.out + answer.err
 
 
 def test_lint_says_that_a_policy_is_valid(command, file):

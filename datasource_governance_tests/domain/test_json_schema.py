@@ -116,6 +116,14 @@ def test_a_wrong_rule_is_refused_by_both(wrong):
     assert problems_of(PolicyKind.QUALITY, policy_document(wrong))
 
 
+def test_a_list_that_is_too_long_is_refused_by_both():
+    names = [str(number) for number in range(2_001)]
+
+    assert not errors_of(rule("unique", fields=names[:-1]))
+    assert errors_of(rule("unique", fields=names))
+    assert problems_of(PolicyKind.QUALITY, policy_document(rule("unique", fields=names)))
+
+
 @pytest.mark.parametrize(
     ("document", "kind"),
     [

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from datasource_governance.domain.canonical import digest, load_canonical
 from datasource_governance.domain.quality_policy import (
     MAXIMUM_ALLOWED_VALUES,
+    MAXIMUM_FIELDS,
     MAXIMUM_RULES,
     FieldRule,
     NotNullRule,
@@ -267,6 +268,37 @@ def test_a_rule_may_have_10000_allowed_values():
         "/allowed_values",
         ("r", "allowed_values"),
     )
+
+
+def test_a_rule_may_name_2000_fields():
+    names = [str(number) for number in range(MAXIMUM_FIELDS + 1)]
+
+    assert len(quality_policy(rule("unique", fields=names[:-1])).rules[0].fields) == 2_000
+    for rule_type in ("required_fields", "not_null", "unique"):
+        problem = rule_problem(rule_type=rule_type, fields=names)
+        assert problem == ("invalid_value", "/fields", ("r", "fields"))
+
+
+def test_a_list_that_is_too_long_is_one_problem_whatever_is_in_it():
+    fields = ",".join(["1"] * 100_000)
+    rules = f'[{{"id": "r", "type": "not_null", "fields": [{fields}]}}]'
+
+    (problem,) = problems(f'{{"version": "v1", "rules": {rules}}}')
+
+    assert problem.line() == (
+        "/rules/0/fields: expected a list of 1 to 2000 field names, got a list of 100000"
+    )
+
+
+@pytest.mark.parametrize(("count", "more"), [(100, []), (101, ["  and 1 more"])])
+def test_a_message_lists_100_problems_and_counts_the_others(count, more):
+    with pytest.raises(InvalidPolicyError) as caught:
+        quality_policy(rule("not_null", fields=[1] * count))
+
+    first, *lines = str(caught.value).splitlines()
+    assert first == f"quality policy has {count} problem(s)"
+    assert lines == [f"  {one.line()}" for one in caught.value.problems[:100]] + more
+    assert len(caught.value.problems) == count
 
 
 def test_the_hash_covers_the_document_as_authored():

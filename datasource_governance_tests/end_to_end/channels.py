@@ -32,6 +32,7 @@ REFUSALS = {
     "pandas": ("pandas", "an object column of values, sets and objects"),
     "Polars": ("polars", "an object column of values, sets and objects"),
     "lazy query": ("lazy query", "a cast that fails, a function that raises the values"),
+    "batches": ("batches", "files as above, or damaged inside, that are validated row by row"),
     "Arrow table": ("arrow", "two fields of one name"),
     "stored payload": ("payload", "a payload cut short"),
     "Postgres source": ("postgres", "casts that fail, whose message quotes the cell"),
@@ -95,7 +96,7 @@ CHANNELS = (
     *_refusals(),
     *_family(
         "evaluation",
-        "policies whose every rule fails on every cell",
+        "policies whose every rule fails on every cell, of tables, files, queries and databases",
         {
             "validation": (looks.validations(repr), plants.validation),
             "document": (looks.validations(lambda one: one.document()), plants.validation),
@@ -143,7 +144,7 @@ CHANNELS = (
     ),
     *_family(
         "disk",
-        "all of a life, child processes included",
+        "all of a life, child processes and keys on disk included",
         {
             "temporary files": (looks.temporary_files, plants.temporary_file),
             "files of the installation": (looks.files_of_the_installation, plants.state_file),
@@ -194,7 +195,7 @@ CHANNELS = (
     ),
     *_family(
         "command",
-        "every file of bait, every stage, and evidence with an altered payload",
+        "every file and database of bait, also in batches, every stage, and altered evidence",
         {
             "validate": (looks.answered("validate"), plants.validated()),
             "validate --json": (looks.answered("validate", "--json"), plants.validated("--json")),

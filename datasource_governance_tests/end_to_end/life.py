@@ -67,6 +67,7 @@ class Scene:
     outcomes: list[object] = field(default_factory=list)
     children: list[dict[str, str]] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
+    passing: list[str] = field(default_factory=list)
     statements: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -101,6 +102,10 @@ class Scene:
     def stages(self) -> list[Stage]:
         with self.world.application.work() as work:
             return list(work.stages.list("orders", ()))
+
+    def glance(self, _rows: int) -> None:
+        """Keep what is in temporary files that have a name, in the middle of a validation."""
+        self.passing += files(self.temporary).values()
 
     def attempt(self, origin: str, action: Callable[[], object]) -> None:
         """Do what must be refused, and keep the refusal under where it comes from."""
@@ -171,6 +176,7 @@ class Scene:
             **server_log(self.world.database.admin_url),
             "logged": "\n".join(text for _, text in self.listener.heard),
             "warned": "\n".join(self.warned),
+            "passing": "\n".join(self.passing),
             "statements": "\n".join(self.statements),
             "answered": repr(self.answers),
             "raised": "\n".join(error_text(one) for some in self.errors.values() for one in some),

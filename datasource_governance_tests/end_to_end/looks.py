@@ -151,8 +151,8 @@ def printed(stream: str) -> Look:
 
 
 def temporary_files(scene: Scene) -> str:
-    """Look at what was left where temporary files go."""
-    return "\n".join(files(scene.temporary).values())
+    """Look at what was left where temporary files go, and what was there meanwhile."""
+    return "\n".join([*scene.passing, *files(scene.temporary).values()])
 
 
 def files_of_the_installation(scene: Scene) -> str:

@@ -21,12 +21,12 @@ from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.datasource import Datasource, parse_datasource
-from datasource_governance.domain.quality_policy import parse_quality_policy
+from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import apply_subject
 from datasource_governance.errors import GovernanceError
 from datasource_governance.evaluation.compile import pandera_schema
-from datasource_governance.evaluation.evaluate import PanderaEvaluator
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate, validate_file
 from datasource_governance.evaluation.payload import TypedPayload, decode_payload
 from datasource_governance.orchestration.assets import current_key
 from datasource_governance.orchestration.jobs import promotion_run_config, stage_run_config
@@ -38,7 +38,8 @@ from datasource_governance.services.reading import read_current
 from datasource_governance.sources.child import Content, decode_in_child
 from datasource_governance.sources.files import read_file
 from datasource_governance.sources.frames import from_data
-from datasource_governance.sources.sql.read import SqlSource, read_sql
+from datasource_governance.sources.scan import scan_file
+from datasource_governance.sources.sql.read import SqlSource, read_sql, sql_batches
 from datasource_governance_tests.end_to_end.bait import (
     DECLARED_TYPES,
     BrokenPayload,
@@ -54,6 +55,11 @@ from datasource_governance_tests.sources.databases import Database, new_duckdb
 from datasource_governance_tests.world import TWO_APPROVALS
 
 DECODERS = "datasource_governance_tests.end_to_end.decoders"
+MISFITS = (
+    "SELECT CAST(text AS integer) AS x FROM bait",
+    "SELECT CAST(CAST(number AS text) AS date) AS x FROM bait",
+)
+"""Queries that the cells of bait do not fit."""
 
 
 def live(scene: Scene) -> None:
@@ -72,8 +78,10 @@ def live(scene: Scene) -> None:
         play_databases(scene, origins)
         play_children(scene)
         play_evaluation(scene)
+        play_batches(scene)
+        play_queries(scene, origins)
         play_pandera(scene)
-        play_command_line(scene)
+        play_command_line(scene, origins)
 
 
 def declare(scene: Scene, *rules: dict[str, object]) -> Datasource:
@@ -226,18 +234,21 @@ def play_frames(scene: Scene) -> None:
     """Hand in data in memory that has no typed form, and queries that fail when they run."""
     text, number, date = scene.canary.values()
     odd = [text, number, date, {text}, object()]
-
-    def explode(_: pl.DataFrame) -> pl.DataFrame:
-        raise ValueError(scene.canary.bait)
-
-    lazy = pl.LazyFrame({"text": [text, text]})
     whole = table_of(scene.canary)
     scene.attempt("pandas", lambda: from_data(pd.DataFrame({"odd": pd.Series(odd, dtype=object)})))
     scene.attempt("polars", lambda: from_data(pl.DataFrame([pl.Series("odd", odd, pl.Object)])))
-    scene.attempt("lazy query", lambda: from_data(lazy.select(pl.col("text").cast(pl.Int64))))
-    scene.attempt("lazy query", lambda: from_data(lazy.map_batches(explode)))
+    for query in broken_queries(scene):
+        scene.attempt("lazy query", lambda query=query: from_data(query))
     scene.attempt("arrow", lambda: from_data(pa.table([whole["text"]] * 2, names=["a", "a"])))
     scene.attempt("payload", lambda: decode_payload(TypedPayload(whole).encoded()[:-30]))
+
+
+def broken_queries(scene: Scene) -> list[pl.LazyFrame]:
+    def explode(_: pl.DataFrame) -> pl.DataFrame:
+        raise ValueError(scene.canary.bait)
+
+    lazy = pl.LazyFrame({"text": [scene.canary.text] * 2})
+    return [lazy.select(pl.col("text").cast(pl.Int64)), lazy.map_batches(explode)]
 
 
 def play_databases(scene: Scene, origins: Mapping[str, Database]) -> None:
@@ -246,8 +257,8 @@ def play_databases(scene: Scene, origins: Mapping[str, Database]) -> None:
         whole = SqlSource(origin.url, query="SELECT * FROM bait", order_by=("date",))
         assert read_sql(whole).table["text"].to_pylist() == [scene.canary.text]
         scene.carriers.append(whole)
-        for misfit in ("CAST(text AS integer)", "CAST(CAST(number AS text) AS date)"):
-            source = SqlSource(origin.url, query=f"SELECT {misfit} AS x FROM bait")
+        for misfit in MISFITS:
+            source = SqlSource(origin.url, query=misfit)
             scene.attempt(name, lambda source=source: read_sql(source))
 
 
@@ -264,7 +275,7 @@ def play_children(scene: Scene) -> None:
 
 
 def play_evaluation(scene: Scene) -> None:
-    policy = parse_quality_policy({"version": "v1", "rules": strict_rules()})
+    policy = strict_policy()
     for frame in (mixed_frame(scene.canary), pl.from_arrow(table_of(scene.canary))):
         payload = TypedPayload(from_data(frame))
         scene.carriers.append(payload)
@@ -276,9 +287,67 @@ def play_evaluation(scene: Scene) -> None:
     scene.attempt("evaluation", lambda: PanderaEvaluator().validate(policy, broken, None))
 
 
+def strict_policy() -> QualityPolicy:
+    return parse_quality_policy({"version": "v1", "rules": strict_rules()})
+
+
+def play_batches(scene: Scene) -> None:
+    """Validate files row by row, with every key on disk, and files that are refused on the way."""
+    text = stored(pa.table({"text": [scene.canary.text] * 50}))
+    damaged = {f"damaged.{name}": damage(content) for name, content in text.items()}
+    sound = {"rows.csv": rows_of(scene.canary, 50), **stored(table_of(scene.canary))}
+    types = CsvOptions(types=DECLARED_TYPES)
+
+    def judge(name: str, content: str | bytes) -> None:
+        path = scene.rows / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        csv = types if path.suffix == ".csv" else None
+        found = validate_file(strict_policy(), path, csv=csv, memory_bytes=1, on_rows=scene.glance)
+        scene.carriers.append(scan_file(path, csv))
+        scene.validations.append(found)
+
+    for name, content in sound.items():
+        judge(name, content)
+        assert scene.validations[-1].engine == "pandas_batches"
+    for name, content in {**refused_deliveries(scene.canary), **damaged}.items():
+        scene.attempt("batches", lambda name=name, content=content: judge(name, content))
+
+
+def stored(table: pa.Table) -> dict[str, bytes]:
+    """Return a table as files of both columnar formats, with every cell spelled out."""
+    parquet, arrow = pa.BufferOutputStream(), pa.BufferOutputStream()
+    pq.write_table(table, parquet, compression="none", use_dictionary=False)
+    with pa.ipc.new_file(arrow, table.schema) as file:
+        file.write_table(table)
+    return {"rows.parquet": bytes(parquet.getvalue()), "rows.arrow": bytes(arrow.getvalue())}
+
+
+def damage(content: bytes) -> bytes:
+    """Return a file with bytes that are no text in the middle of its cells."""
+    middle = len(content) // 2
+    return content[:middle] + b"\xff" * 9 + content[middle + 9 :]
+
+
+def play_queries(scene: Scene, origins: Mapping[str, Database]) -> None:
+    """Validate what databases and lazy frames answer, as it comes, and answers that break off."""
+    policy = strict_policy()
+    scene.validations.append(validate(policy, pl.from_arrow(table_of(scene.canary)).lazy()))
+    for query in broken_queries(scene):
+        scene.attempt("lazy query", lambda query=query: validate(policy, query))
+    for name, origin in origins.items():
+        table = SqlSource(origin.url, table="bait")
+        ordered = SqlSource(origin.url, query="SELECT * FROM bait", order_by=("date",))
+        scene.validations += [validate(policy, source) for source in (table, ordered)]
+        with sql_batches(table) as batches:
+            scene.carriers.append(batches)
+        for misfit in MISFITS:
+            source = SqlSource(origin.url, query=misfit)
+            scene.attempt(name, lambda source=source: validate(policy, source))
+
+
 def play_pandera(scene: Scene) -> None:
     """Use the public schema as anybody would, on frames that break every rule or cannot be read."""
-    policy = parse_quality_policy({"version": "v1", "rules": strict_rules()})
+    policy = strict_policy()
     unreadable = mixed_frame(scene.canary).assign(text=[scene.canary.text, {1}, object()])
     for engine, frame in (
         ("pandas", mixed_frame(scene.canary)),
@@ -293,17 +362,26 @@ def play_pandera(scene: Scene) -> None:
         scene.outcomes.append(outcomes)
 
 
-def play_command_line(scene: Scene) -> None:
-    """Validate every file, and show every stage, by the command line; then fail unforeseen."""
+def play_command_line(scene: Scene, origins: Mapping[str, Database]) -> None:
+    """Validate all there is, and show every stage, by the command line; then fail unforeseen."""
     policy, types = scene.state / "policy.json", scene.state / "types.json"
     policy.write_text(json.dumps({"version": "v1", "rules": strict_rules()}))
     types.write_text(
         json.dumps([{"name": name, "type": kind} for name, kind in DECLARED_TYPES.items()])
     )
-    commands = [
-        ("validate", path, "--policy", policy, "--schema", types)
-        for path in sorted((scene.state / "deliveries").iterdir())
+    files = sorted((scene.state / "deliveries").iterdir())
+    sources = [(path, "--schema", types) for path in files]
+    sources += [(path, "--schema", types, "--memory", 1) for path in large_files(scene)]
+    sources += [
+        (origin.url, *selection)
+        for origin in origins.values()
+        for selection in (
+            ("--table", "bait"),
+            ("--query", "SELECT * FROM bait", "--order-by", "date"),
+            *(("--query", misfit) for misfit in MISFITS),
+        )
     ]
+    commands = [("validate", *source, "--policy", policy) for source in sources]
     commands += [("stage", "show", one.id, "--actor", "creator") for one in scene.stages()]
     commands += [("stage", "list"), ("evidence", "verify"), ("datasource", "list")]
     for arguments in commands:
@@ -311,3 +389,12 @@ def play_command_line(scene: Scene) -> None:
             answer = scene.command(*arguments, *options)
             assert answer.code in (0, 1, 3), answer
     scene.printing(lambda: run(lambda: int(scene.canary.bait)), ("unforeseen",))
+
+
+def large_files(scene: Scene) -> list[Path]:
+    """Write files of more than a MiB in memory: a sound one, and one whose last record is not."""
+    sound, ragged = scene.rows / "large.csv", scene.rows / "large_ragged.csv"
+    rows = rows_of(scene.canary, 20_000)
+    sound.write_text(rows)
+    ragged.write_text(f"{rows}{','.join(map(str, scene.canary.values()))},{scene.canary.text}\n")
+    return [sound, ragged]

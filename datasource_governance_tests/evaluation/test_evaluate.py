@@ -5,6 +5,7 @@ import sys
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datasource_governance.domain.quality_policy import ReferentialRule, Severity
@@ -15,13 +16,16 @@ from datasource_governance.errors import (
     InvalidArgumentError,
     UnreadableSourceError,
 )
-from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate
+from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate, validate_file
 from datasource_governance.evaluation.fingerprint import fingerprint
 from datasource_governance.evaluation.kernel import evaluate_rule, not_evaluated
 from datasource_governance.evaluation.outcomes import UNNUMBERED, demand
 from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.sources.scan import decoded_bytes
+from datasource_governance.sources.sql.read import SqlSource
 from datasource_governance_tests.builders import quality_policy, rule, schema
 from datasource_governance_tests.evaluation.judging import columns_of
+from datasource_governance_tests.sources.databases import new_duckdb
 
 TABLE = pa.table({"x": pa.array([1, 1, None]), "s": pa.array(["a", "b", "a"], pa.large_string())})
 POLICY = quality_policy(
@@ -126,6 +130,48 @@ def test_a_malformed_payload_is_an_error_without_value_cause_or_context(engine, 
     assert "zq-canary" not in str(error.value)
 
 
+def delivery(folder, suffix):
+    """Return the file of a table in one of the formats."""
+    path = folder / f"delivery{suffix}"
+    if suffix == ".csv":
+        path.write_text("x,s\n1,a\n1,b\n,a\n")
+    elif suffix == ".parquet":
+        pq.write_table(TABLE, path)
+    else:
+        with pa.ipc.new_file(path, TABLE.schema) as file:
+            file.write_table(TABLE)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_a_file_that_takes_more_than_the_memory_is_read_in_batches(tmp_path, suffix):
+    path, told = delivery(tmp_path, suffix), []
+    size = decoded_bytes(path)
+
+    fits, is_larger = (
+        validate_file(POLICY, path, memory_bytes=memory, on_rows=told.append)
+        for memory in (size, size - 1)
+    )
+
+    assert (fits.engine, is_larger.engine) == ("pandas", "pandas_batches")
+    assert fits.hashed_bytes() == is_larger.hashed_bytes() == validate(POLICY, TABLE).hashed_bytes()
+    assert told[-1] == TABLE.num_rows
+
+
+def test_sources_that_may_have_any_size_are_read_in_batches(tmp_path):
+    database = new_duckdb(tmp_path)
+    database.run(
+        "CREATE TABLE t (k integer PRIMARY KEY, x bigint, s text)",
+        "INSERT INTO t VALUES (3, NULL, 'a'), (1, 1, 'a'), (2, 1, 'b')",
+    )
+    rows = SqlSource(database.url, query="SELECT x, s FROM t", order_by=("x", "s"))
+
+    found = [validate(POLICY, data) for data in (rows, pl.from_arrow(TABLE).lazy())]
+
+    assert [one.engine for one in found] == ["pandas_batches"] * 2
+    assert {one.hashed_bytes() for one in found} == {validate(POLICY, TABLE).hashed_bytes()}
+
+
 def test_data_that_is_no_table_is_refused():
     with pytest.raises(InvalidArgumentError):
         validate(POLICY, [1, 2])
@@ -140,6 +186,8 @@ from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.evaluate import PanderaEvaluator
 from datasource_governance.evaluation.outcomes import UNNUMBERED, demand
 from datasource_governance.evaluation.payload import TypedPayload
+from datasource_governance.sources.scan import decoded_bytes
+from datasource_governance.sources.sql.read import SqlSource
 
 policy = parse_quality_policy({"version": "v1", "rules": [
     {"id": "u", "type": "unique", "fields": ["x", "s"]},
