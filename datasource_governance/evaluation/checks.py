@@ -13,6 +13,7 @@ Source: SPEC section 5.
 import functools
 import inspect
 import os
+from collections import Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -225,11 +226,38 @@ def pandas_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
 def polars_schema_class() -> Any:  # noqa: ANN401 - Pandera is untyped
     """Return the schema class for Polars frames, bound to Pandera's own Polars backend."""
     import polars as pl
+    from pandera.api.base.error_handler import ErrorHandler
     from pandera.backends.polars.container import DataFrameSchemaBackend
+    from pandera.errors import FailureCaseMetadata, SchemaError
     from pandera.polars import DataFrameSchema
 
     class PolarsRules(EveryRow, DataFrameSchema):
         """One check per rule over a Polars frame, lazy or not."""
 
-    PolarsRules.register_backend(pl.DataFrame, DataFrameSchemaBackend)
+    class OneTable(DataFrameSchemaBackend):
+        """Pandera's backend, which would make a table per rule that does not pass, to join them."""
+
+        def failure_cases_metadata(  # type: ignore[explicit-override]  # typing.override is new in 3.12
+            self, schema_name: str, schema_errors: list[SchemaError]
+        ) -> FailureCaseMetadata:
+            """Return the failures by name; none has a case, so there is no cell to collect."""
+            handler = ErrorHandler()
+            handler.collect_errors(schema_errors)
+            numbers = [error.check_index for error in schema_errors]
+            cases = pl.DataFrame(
+                {
+                    "failure_case": [False] * len(numbers),
+                    "schema_context": ["PolarsRules"] * len(numbers),
+                    "column": [schema_name] * len(numbers),
+                    "check": [error.check.name for error in schema_errors],
+                    "check_number": pl.Series(numbers, dtype=pl.Int32),
+                    "index": pl.Series([None] * len(numbers), dtype=pl.Int32),
+                }
+            )
+            counts = Counter(error.reason_code.name for error in schema_errors)
+            summary: Any = handler.summarize(schema_name)  # type: ignore[no-untyped-call]  # Pandera's
+            message = {category: dict(reasons) for category, reasons in summary.items()}
+            return FailureCaseMetadata(cases, message, dict(counts))
+
+    PolarsRules.register_backend(pl.DataFrame, OneTable)
     return PolarsRules

@@ -38,6 +38,11 @@ class Column(Protocol):
         """The typed values."""
         ...
 
+    @property
+    def has_nulls(self) -> bool:
+        """Whether any value is null."""
+        ...
+
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""
         ...
@@ -79,6 +84,11 @@ class ArrowColumn:
         self.field = field
         self.values = values
 
+    @property
+    def has_nulls(self) -> bool:
+        """Whether any value is null."""
+        return bool(self.values.null_count)
+
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""
         import pyarrow.compute as pc
@@ -115,6 +125,11 @@ class PolarsColumn:
         """The typed values."""
         column = column_of(self._series.to_frame(), self.field.name, 0)
         return as_type(column.array, self.field.type)
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether any value is null."""
+        return self._series.null_count() > 0
 
     def nulls(self) -> "pa.Array | pa.ChunkedArray":
         """Return true where the value is null."""

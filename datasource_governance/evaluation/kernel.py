@@ -104,7 +104,9 @@ def _violations(
         mask, reason = outside(column, rule), Reason.OUT_OF_RANGE
     else:
         mask, reason = pc.invert(listed(column, rule.allowed_values)), Reason.NOT_ALLOWED
-    return pc.if_else(column.nulls(), not rule.allow_null, mask), reason
+    if column.has_nulls:
+        mask = pc.if_else(column.nulls(), not rule.allow_null, mask)
+    return mask, reason
 
 
 def _any_null(parts: list[Column]) -> "pa.Array | pa.ChunkedArray":

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from datasource_governance.domain.quality_policy import Code, Number
+from datasource_governance.evaluation.physical import as_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +98,7 @@ class FloatNumbers:
         import pyarrow as pa
 
         self._bits = column.type.bit_width
-        self.column = column.cast(pa.float64())
+        self.column = as_type(column, pa.float64())
 
     def place(self, number: Number) -> Fraction:
         """Return the number itself where it is whole, else its nearest value of this width."""
