@@ -52,7 +52,7 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(60)
+                process.wait(START_SECONDS)
             finally:
                 os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
 

@@ -379,4 +379,5 @@ def test_memory_is_bounded_by_the_setting_and_not_by_the_payload():
 
     assert told["bytes"] > 500 * MEBIBYTE
     assert told["affected"] == in_memory["affected"] == [0, 0]
-    assert told["peak"] < bound < 500 * MEBIBYTE < in_memory["peak"]
+    # The control: what is not bounded takes a good half more than the bound.
+    assert told["peak"] < bound < 1.4 * bound < in_memory["peak"]
