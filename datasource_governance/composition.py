@@ -24,9 +24,12 @@ from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from datasource_governance.domain.checkpoint import KeptCheckpoints
+    from datasource_governance.persistence.checkpoint_files import CheckpointFiles
     from datasource_governance.persistence.verification import Verification
 
 DEFAULT_STATE = ".governance"
+CHECKPOINT_ACTOR = "checkpointer"
 CONNECTIONS_FILE = "connections.env"
 CODE_LOCATION = "datasource_governance.definitions"
 
@@ -39,7 +42,10 @@ class Settings:
     `GOVERNANCE_STATE` (directory of `dev` and `demo`, default `.governance`), `GOVERNANCE_KEYS`
     (directory of private keys, default `<state>/keys`), `GOVERNANCE_DATASOURCES` (directory of
     declarations, default the packaged demo), `GOVERNANCE_ACTOR` (whose key the command line uses),
-    `GOVERNANCE_DAGSTER_URL` (where `stage create` launches runs), `DATABASE_URL` (administrative).
+    `GOVERNANCE_DAGSTER_URL` (where `stage create` launches runs), `DATABASE_URL` (administrative),
+    `GOVERNANCE_CHECKPOINTS` (directory or fsspec address in which checkpoints are kept, out of
+    reach of who owns the database), `GOVERNANCE_CHECKPOINT_ACTOR` (whose key signs them, default
+    `checkpointer`).
     """
 
     database_url: str | None
@@ -50,6 +56,8 @@ class Settings:
     actor: str | None
     dagster_url: str
     administrative_url: str | None
+    checkpoints: str | None = None
+    checkpoint_actor: str = CHECKPOINT_ACTOR
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -66,6 +74,8 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         actor=environment.get("GOVERNANCE_ACTOR"),
         dagster_url=environment.get("GOVERNANCE_DAGSTER_URL", "http://127.0.0.1:3000"),
         administrative_url=environment.get("DATABASE_URL"),
+        checkpoints=environment.get("GOVERNANCE_CHECKPOINTS"),
+        checkpoint_actor=environment.get("GOVERNANCE_CHECKPOINT_ACTOR", CHECKPOINT_ACTOR),
     )
 
 
@@ -120,11 +130,34 @@ class Application:
 
         return PanderaEvaluator()
 
-    def verify_evidence(self, progress: Callable[[int], None] | None = None) -> "Verification":
-        """Verify all evidence of the tenant; `progress` is told of entries read."""
+    def verify_evidence(
+        self,
+        progress: Callable[[int], None] | None = None,
+        kept: "KeptCheckpoints | None" = None,
+    ) -> "Verification":
+        """Verify all evidence of the tenant, against checkpoints that were kept, if any are given.
+
+        `progress` is told of entries read.
+        """
         from datasource_governance.persistence.verification import verify_evidence
 
-        return verify_evidence(self.engine, self.settings.tenant, progress)
+        return verify_evidence(self.engine, self.settings.tenant, progress, kept)
+
+    def checkpoint_files(self, place: str | None = None) -> "CheckpointFiles":
+        """Return the checkpoints at a place, or at the configured one.
+
+        Raises:
+            InvalidArgumentError: when no place is given and none is configured.
+        """
+        from datasource_governance.persistence.checkpoint_files import CheckpointFiles
+
+        place = place or self.settings.checkpoints
+        if place is None:
+            raise InvalidArgumentError(
+                "say where checkpoints are kept: --to PLACE, or export GOVERNANCE_CHECKPOINTS; "
+                "it must be out of reach of who owns the database"
+            )
+        return CheckpointFiles(place)
 
     def delivery_folder(self, declaration: Datasource) -> Path:
         """Return the folder of a datasource's deliveries; a relative one is below the state.

@@ -16,7 +16,7 @@ from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.attestation import ActorKey, Attestation
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.event import Event
-from datasource_governance.domain.evidence import Break, Entry
+from datasource_governance.domain.evidence import Break, Entry, Head
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
@@ -106,6 +106,22 @@ class Stages(Protocol):
         """Return stages in any of the states (none given: all), newest first."""
         ...
 
+    def unsettled(self, datasource: str) -> Sequence[Stage]:
+        """Return the open stages that may stand out; the others wait for a first decision.
+
+        Those that have a decision, or are ready, or are bound to something else than the datasource
+        now is.
+        """
+        ...
+
+    def page(self, datasource: str, *, before: Stage | None, limit: int) -> Sequence[Stage]:
+        """Return up to `limit` stages, newest first, from the next older one than `before` on."""
+        ...
+
+    def known(self, datasource: str, stages: Collection[str]) -> Collection[str]:
+        """Return which of these ids are stages of a datasource."""
+        ...
+
     def add(self, stage: Stage, payload: bytes) -> None:
         """Store a stage with its payload."""
         ...
@@ -126,6 +142,10 @@ class Decisions(Protocol):
         """Return every decision about a stage, oldest first."""
         ...
 
+    def about_open(self, datasource: str) -> Sequence[Decision]:
+        """Return every decision about the open stages of a datasource, oldest first."""
+        ...
+
     def add(self, decision: Decision) -> None:
         """Store a decision."""
         ...
@@ -140,6 +160,16 @@ class Materializations(Protocol):
 
     def of_stage(self, stage: str) -> Materialization | None:
         """Return what a stage became, if it was promoted."""
+        ...
+
+    def page(
+        self, datasource: str, *, before: Materialization | None, limit: int
+    ) -> Sequence[Materialization]:
+        """Return up to `limit` revisions, newest first, from the next older than `before` on."""
+        ...
+
+    def known(self, datasource: str, materializations: Collection[str]) -> Collection[str]:
+        """Return which of these ids are materializations of a datasource."""
         ...
 
     def add(self, materialization: Materialization) -> None:
@@ -224,12 +254,53 @@ class Evidence(Protocol):
         """Append one entry that commits to every row written since the last one. Comes last."""
         ...
 
+    def heads_with_lock(self, chain: str) -> Mapping[str, Head]:
+        """Lock one chain until the transaction ends; then return the head of every chain."""
+        ...
+
     def segment(self, chain: str, subject: str) -> Sequence[Entry]:
         """Return the entries about one subject, in order."""
         ...
 
+    def span(self, chain: str, first: int, last: int) -> Sequence[Entry]:
+        """Return the entries from one sequence to another, both included, in order."""
+        ...
+
+    def heads(self) -> Mapping[str, Head]:
+        """Return the head of every chain of the tenant."""
+        ...
+
+    def since(self, chain: str, sequence: int, limit: int) -> Sequence[Entry]:
+        """Return up to `limit` entries of a chain behind one sequence, in order."""
+        ...
+
     def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
         """Return the breaks from the first entry about a subject to the head, and in its rows."""
+        ...
+
+
+class EnvelopeSigner(Protocol):
+    """Whoever holds a private key and signs statements and checkpoints with it."""
+
+    @property
+    def key(self) -> Sha256:
+        """Id of the public key."""
+        ...
+
+    def sign(self, data: bytes) -> bytes:
+        """Return the Ed25519 signature over exactly these bytes."""
+        ...
+
+
+class CheckpointPlace(Protocol):
+    """Where checkpoints are kept, out of reach of who owns the database."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep one file under a name that nothing has yet; never overwrite.
+
+        Raises:
+            ServiceUnavailableError: when the place cannot be written to.
+        """
         ...
 
 
@@ -286,6 +357,13 @@ class UnitOfWork(Protocol):
 
     def commit(self) -> None:
         """Make everything durable; refuse if something written was not told to evidence."""
+        ...
+
+    def take_turn(self, name: str) -> bool:
+        """Tell whether nobody else of the tenant is at something; held until the transaction ends.
+
+        It does not wait. For work that is harmless when done twice and better done once.
+        """
         ...
 
     def now(self) -> datetime:

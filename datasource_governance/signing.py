@@ -111,6 +111,10 @@ class Signer:
         """Id of the public key."""
         return key_id(self.public_key)
 
+    def sign(self, data: bytes) -> bytes:
+        """Return the Ed25519 signature over exactly these bytes."""
+        return self._private.sign(data)
+
     def attest(
         self, action: Action, subject: Mapping[str, Json], *, actor: str | None = None
     ) -> Attestation:
@@ -128,4 +132,4 @@ class Signer:
             issued_at=datetime.now(UTC).isoformat(),  # noqa: TID251
             nonce=secrets.token_hex(16),
         )
-        return Attestation(claims=claims, signature=self._private.sign(claims.signed_bytes()))
+        return Attestation(claims=claims, signature=self.sign(claims.signed_bytes()))

@@ -38,6 +38,8 @@ HELD_BY = {
     "evaluation/test_fingerprint.py": ["evaluation/physical.py"],
     "evaluation/test_no_values_leak.py": ["evaluation/boundary.py"],
     "orchestration/test_assets.py": ["orchestration/refusals.py"],
+    "orchestration/test_reconciliation.py": ["orchestration/projections.py"],
+    "orchestration/test_waiting.py": ["orchestration/pictures.py"],
     "persistence/test_embedded.py": [
         *("persistence/cluster.py", "persistence/installation.py"),
         *("persistence/loopback.py", "persistence/processes.py"),
@@ -48,6 +50,10 @@ HELD_BY = {
     "persistence/test_upgrade.py": [
         *("persistence/migrations/env.py", "persistence/migrations/versions/0001_initial.py"),
     ],
+    "services/test_exporting.py": [
+        *("domain/statement.py", "domain/statement_schema.py", "services/sealing.py"),
+    ],
+    "web/test_command.py": ["cli/webserver.py"],
     "services/test_promotion.py": ["services/recording.py"],
     "sources/csv/test_read.py": [
         *("sources/csv/forms.py", "sources/csv/numbers.py"),

@@ -11,12 +11,14 @@ from datasource_governance.cli import (
     actor,
     database,
     datasource,
+    decision,
     demo,
     dev,
     evidence,
     key,
     policy,
     stage,
+    webserver,
 )
 from datasource_governance.cli.approval import approve, promote, reject
 from datasource_governance.cli.output import run
@@ -37,10 +39,12 @@ app.add_typer(stage.app, name="stage")
 app.command()(approve)
 app.command()(reject)
 app.command()(promote)
+app.add_typer(decision.app, name="decision")
 app.add_typer(evidence.app, name="evidence")
 app.add_typer(key.app, name="key")
 app.add_typer(actor.app, name="actor")
 app.add_typer(database.app, name="db")
+app.add_typer(webserver.app, name="webserver")
 app.command()(dev.dev)
 app.command()(demo.demo)
 

@@ -71,6 +71,13 @@ def _decide(
     decision, quorum = decide(
         session, signer(session, actor), verdict, stage, reason, reviewed=reviewed
     )
+    print_decision(decision, quorum, json=json)
+    return 0
+
+
+def print_decision(decision: Decision, quorum: Quorum | None, *, json: bool) -> None:
+    """Print what was recorded and how many approvals are needed still; never the reason."""
+    stage, verdict = decision.subject.stage, decision.verdict
     if json:
         print_json(
             {
@@ -87,7 +94,6 @@ def _decide(
         waits = f"; {quorum.missing} more needed" if quorum and quorum.missing else ""
         text = f"{decision.actor}: {verdict} of stage {stage} recorded{waits}"
         console().print(text, markup=False)
-    return 0
 
 
 def decide(
@@ -112,9 +118,16 @@ def decide(
     request = AttestedDecision(
         verdict=verdict, reason=reason, subject=subject, attestation=attestation
     )
+    return submit_decision(session, request)
+
+
+def submit_decision(
+    session: Application, request: AttestedDecision
+) -> tuple[Decision, Quorum | None]:
+    """Submit a signed decision; return it and where the quorum stands with it."""
     decision = decide_stage(session.work(), request)
     with session.work() as work:
-        return decision, quorum_of(work, work.stages.get(stage_id))
+        return decision, quorum_of(work, work.stages.get(decision.subject.stage))
 
 
 def promote(stage: StageArgument, actor: ActorOption = None, json: JsonOption = False) -> int:

@@ -1,49 +1,204 @@
-"""`evidence verify`.
+"""`evidence verify | checkpoint | export | schema`.
 
 Source: SPEC sections 13 and 16.
 """
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from datasource_governance.cli.output import JsonOption, console, print_json
-from datasource_governance.cli.session import application
-from datasource_governance.errors import EXIT_NO
+from datasource_governance.cli.output import (
+    ActorOption,
+    JsonOption,
+    console,
+    instant,
+    print_json,
+)
+from datasource_governance.cli.session import application, signer
+from datasource_governance.composition import Application
+from datasource_governance.domain.checkpoint import KeptCheckpoints
+from datasource_governance.domain.evidence import Break
+from datasource_governance.domain.statement_schema import statement_schema
+from datasource_governance.errors import EXIT_NO, InvalidArgumentError
+from datasource_governance.services.checkpointing import write_checkpoint
+from datasource_governance.services.exporting import export_promotion
+from datasource_governance.signing import Signer, read_public_key
+
+if TYPE_CHECKING:
+    from datasource_governance.persistence.verification import Verification
 
 app = typer.Typer(help="The record of everything, and the proof that it holds.")
 
-
-@app.callback()
-def evidence() -> None:
-    """Keep `verify` a command of its own."""
+CheckpointOption = Annotated[
+    str | None,
+    typer.Option("--checkpoint", help="A kept checkpoint, or the directory or address of several."),
+]
+PublicKeyOption = Annotated[
+    Path | None,
+    typer.Option(help="PEM file of the key that signed the checkpoints, kept by yourself."),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option("--key", help="PEM file of the private key, named after its actor."),
+]
 
 
 @app.command()
-def verify(json: JsonOption = False) -> int:
+def verify(
+    checkpoint: CheckpointOption = None,
+    public_key: PublicKeyOption = None,
+    json: JsonOption = False,
+) -> int:
     """Verify every chain and every governed row. Exit 1: something is broken."""
     session = application()
+    kept = _kept(session, checkpoint, public_key)
     columns = (SpinnerColumn(), TextColumn("{task.completed:.0f} entries"), TimeElapsedColumn())
     watched = Console(stderr=True)
     with Progress(
         *columns, console=watched, disable=not watched.is_terminal, transient=True
     ) as progress:
         task = progress.add_task("entries", total=None)
-        verification = session.verify_evidence(lambda count: progress.update(task, completed=count))
+        verification = session.verify_evidence(
+            lambda count: progress.update(task, completed=count), kept
+        )
     if json:
         print_json(verification.document())
         return 0 if verification.holds else EXIT_NO
+    _show(verification)
+    return 0 if verification.holds else EXIT_NO
+
+
+def _show(verification: "Verification") -> None:
     out = console()
     if verification.breaks:
-        table = Table("break", "table", "key", "what")
-        for one in verification.breaks:
-            table.add_row(one.kind, one.table, "/".join(one.key), one.message)
-        out.print(table)
+        out.print(_break_table(verification.breaks))
     verdict = "holds" if verification.holds else f"is BROKEN in {len(verification.breaks)} places"
     out.print(
         f"evidence {verdict}: {verification.entries} entries in {verification.chains} chains, "
         f"{verification.rows} rows",
         markup=False,
     )
-    return 0 if verification.holds else EXIT_NO
+    out.print(_limits(verification), markup=False)
+
+
+def _limits(verification: "Verification") -> str:
+    """Return what a verification that holds does not prove."""
+    newest = verification.newest
+    if newest is None:
+        return (
+            "not proved without a checkpoint that is kept elsewhere: that no chain was cut off "
+            "together with its head, dropped or rewritten, and that this is no old backup; "
+            "one is written by: evidence checkpoint"
+        )
+    return (
+        f"held against {verification.checkpoints} of {verification.recorded} recorded checkpoints; "
+        f"not proved is what came after the newest of them, {newest.sequence} of "
+        f"{instant(newest.at)} UTC"
+    )
+
+
+def _kept(
+    session: Application, checkpoint: str | None, public_key: Path | None
+) -> KeptCheckpoints | None:
+    if checkpoint is None:
+        if public_key is not None:
+            raise InvalidArgumentError("--public-key needs --checkpoint")
+        return None
+    return KeptCheckpoints(
+        files=session.checkpoint_files(checkpoint).read(),
+        public_key=read_public_key(public_key) if public_key else None,
+    )
+
+
+def _break_table(breaks: tuple[Break, ...]) -> Table:
+    table = Table("break", "table", "key", "what")
+    for one in breaks:
+        table.add_row(one.kind, one.table, escape("/".join(one.key)), one.message)
+    return table
+
+
+@app.command("checkpoint")
+def write(
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            envvar="GOVERNANCE_CHECKPOINTS",
+            help="Directory or fsspec address, out of reach of who owns the database.",
+        ),
+    ] = None,
+    key: KeyOption = None,
+    actor: Annotated[
+        str | None, typer.Option("--actor", help="Whose key signs; default: checkpointer.")
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Sign the heads of all chains and keep them outside the database."""
+    session = application()
+    place = session.checkpoint_files(to)
+    author = _signer(session, key, actor or session.settings.checkpoint_actor)
+    checkpoint = write_checkpoint(session.work(), author, place)
+    if json:
+        print_json({"checkpoint": checkpoint.name, "hash": checkpoint.id, **checkpoint.document()})
+    else:
+        text = f"checkpoint {checkpoint.name} of {len(checkpoint.heads)} chains is kept"
+        console().print(text, markup=False)
+    return 0
+
+
+@app.command()
+def export(
+    materialization: Annotated[str, typer.Argument(help="Id of the materialization.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="New file to write to; default: print.")
+    ] = None,
+    key: KeyOption = None,
+    actor: ActorOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Write what proves a promotion: an in-toto statement in a signed DSSE envelope."""
+    session = application()
+    envelope = export_promotion(session.work(), materialization, _signer(session, key, actor))
+    if out is None:
+        print_json(envelope.document())
+        return 0
+    _write_new(out, envelope.encoded())
+    if json:
+        print_json({"materialization": materialization, "file": str(out), "key": envelope.key})
+    else:
+        text = f"evidence of materialization {materialization} is in {out}"
+        console().print(text, markup=False)
+    return 0
+
+
+@app.command("schema")
+def show_schema(json: JsonOption = False) -> int:
+    """Print the JSON Schema of the statement that `export` signs."""
+    if json:
+        print_json(statement_schema())
+    else:
+        console().print_json(data=statement_schema())
+    return 0
+
+
+def _signer(session: Application, key: Path | None, actor: str | None) -> Signer:
+    if key is None:
+        return signer(session, actor)
+    return Signer(key.parent, key.stem, session.settings.tenant)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        descriptor = None
+    if descriptor is None:
+        raise InvalidArgumentError(f"{path} exists already; evidence is never overwritten")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

@@ -159,7 +159,9 @@ def list_stages(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class View:
+    """A stage with its decisions; `detailed` for whoever may see counts and row numbers."""
+
     stage: Stage
     decisions: Sequence[Decision]
     quorum: Quorum | None
@@ -173,7 +175,7 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
     Counts and row numbers are shown to actors with a steward's grant and a key here.
     """
     session = application()
-    view = _view(session, stage, actor)
+    view = look_at(session, stage, actor)
     if json:
         print_json(stage_document(session, view.stage, view))
         return 0
@@ -191,7 +193,8 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
     return 0
 
 
-def _view(session: Application, stage_id: str, actor: str | None) -> _View:
+def look_at(session: Application, stage_id: str, actor: str | None) -> View:
+    """Return a stage as an actor may see it; nobody named, or without authority, sees no counts."""
     with session.work() as work:
         stage = work.stages.get(stage_id)
         detailed = False
@@ -204,7 +207,7 @@ def _view(session: Application, stage_id: str, actor: str | None) -> _View:
                 detailed = key is not None and key.actor == reader.actor and not key.revoked_at
             except (GuardError, InvalidArgumentError):
                 detailed = False
-        return _View(
+        return View(
             stage=stage,
             decisions=work.decisions.about(stage_id),
             quorum=quorum_of(work, stage),
@@ -227,7 +230,7 @@ def summary(session: Application, stage: Stage) -> dict[str, object]:
 
 
 def stage_document(
-    session: Application, stage: Stage, view: _View | None = None
+    session: Application, stage: Stage, view: View | None = None
 ) -> dict[str, object]:
     """Return a stage as JSON; counts and rows only in a detailed view."""
     validation = dict(validation_document(stage))

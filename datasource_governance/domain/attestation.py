@@ -9,7 +9,7 @@ Source: SPEC section 7, last paragraph; RFC 8032 (Ed25519).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from datasource_governance.domain.actor import ActorId
@@ -24,6 +24,8 @@ from datasource_governance.domain.canonical import (
 from datasource_governance.errors import GuardError, InvalidArgumentError
 
 FORMAT = "datasource_governance/attestation/v1"
+LIFETIME = timedelta(hours=72)
+"""How long after signing a statement can be submitted: over a weekend by hand, not for ever."""
 _KEYS = {"format", "tenant", "actor", "key", "action", "subject", "issued_at", "nonce"}
 
 
@@ -199,6 +201,29 @@ def verify(
             different=tuple(different),
         )
     return claims.actor
+
+
+def check_lifetime(claims: Claims, now: datetime) -> None:
+    """Refuse a statement that was signed `LIFETIME` ago or longer, by its signer's clock.
+
+    One dated ahead is not refused: whoever holds the key could as well sign it later.
+
+    Raises:
+        GuardError: `attestation_expired`, or `attestation_invalid` without an instant of signing.
+    """
+    try:
+        issued_at = datetime.fromisoformat(claims.issued_at)
+    except ValueError:
+        issued_at = None
+    if issued_at is None or issued_at.tzinfo is None:
+        raise GuardError("the attestation says no instant of signing", code="attestation_invalid")
+    if now - issued_at >= LIFETIME:
+        hours = LIFETIME // timedelta(hours=1)
+        raise GuardError(
+            f"the attestation was signed {hours} hours ago or longer; look at the present state "
+            "and sign again",
+            code="attestation_expired",
+        )
 
 
 def is_signed(attestation: Attestation, key: ActorKey) -> bool:

@@ -23,7 +23,7 @@ from datasource_governance.domain.canonical import (
 from datasource_governance.errors import GuardError
 
 TENANT_CHAIN = "tenant"
-"""The chain of what belongs to no datasource: actors, keys, grants."""
+"""The chain of what belongs to no datasource: actors, keys, grants, checkpoints."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Cell = None | bool | int | str | bytes | datetime
@@ -213,6 +213,13 @@ class BreakKind(StrEnum):
     ORPHAN_ROW = "orphan_row"
     FORGED_ATTESTATION = "forged_attestation"
     UNSIGNED_ROW = "unsigned_row"
+    TRUNCATED_CHAIN = "truncated_chain"
+    DROPPED_CHAIN = "dropped_chain"
+    REWRITTEN_CHAIN = "rewritten_chain"
+    RESTORED_BACKUP = "restored_backup"
+    ALTERED_CHECKPOINT = "altered_checkpoint"
+    UNTRUSTED_CHECKPOINT = "untrusted_checkpoint"
+    FOREIGN_CHECKPOINT = "foreign_checkpoint"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

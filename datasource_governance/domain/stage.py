@@ -11,13 +11,14 @@ to differ from the target's, deciding and promoting are refused (`stage_outdated
 Source: SPEC section 6.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.approval_policy import ApprovalPolicy
-from datasource_governance.domain.canonical import Sha256, document_digest
+from datasource_governance.domain.canonical import Json, Sha256, document_digest
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import EVALUATOR_VERSION, Outcome, Validation
 from datasource_governance.errors import GuardError
@@ -71,24 +72,30 @@ class Stage:
 
     def fingerprint(self, tenant: str) -> Sha256:
         """Return the digest that identifies what is decided about (SPEC section 6)."""
-        return document_digest(
-            "datasource_governance/stage/v1",
-            {
-                "tenant": tenant,
-                "stage": self.id,
-                "datasource": self.datasource,
-                "schema": self.schema.decode(),
-                "payload": self.payload_fingerprint,
-                "payload_sha256": self.payload_sha256,
-                "row_count": self.row_count,
-                "byte_count": self.byte_count,
-                "base": self.base,
-                "creator": self.creator,
-                "quality_policy_hash": self.quality_policy_hash,
-                "policy_source": self.policy_source,
-                "evaluator_version": self.evaluator_version,
-            },
-        )
+        return stage_fingerprint(self.identity(tenant))
+
+    def identity(self, tenant: str) -> dict[str, Json]:
+        """Return everything that the fingerprint covers, as it travels to an offline signer."""
+        return {
+            "tenant": tenant,
+            "stage": self.id,
+            "datasource": self.datasource,
+            "schema": self.schema.decode(),
+            "payload": self.payload_fingerprint,
+            "payload_sha256": self.payload_sha256,
+            "row_count": self.row_count,
+            "byte_count": self.byte_count,
+            "base": self.base,
+            "creator": self.creator,
+            "quality_policy_hash": self.quality_policy_hash,
+            "policy_source": self.policy_source,
+            "evaluator_version": self.evaluator_version,
+        }
+
+
+def stage_fingerprint(identity: Mapping[str, Json]) -> Sha256:
+    """Return the fingerprint of a stage from what it covers: `Stage.identity`."""
+    return document_digest("datasource_governance/stage/v1", identity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,11 @@ SCHEMA_DIFF = f"{NAMESPACE}/schema_diff"
 STAGE_ID = f"{NAMESPACE}/stage_id"
 STATE = f"{NAMESPACE}/state"
 STATUS = f"{NAMESPACE}/status"
+STUCK_RUN = f"{NAMESPACE}/stuck_run"
+TOPIC = f"{NAMESPACE}/topic"
+WAITING = f"{NAMESPACE}/waiting"
 
+_LISTED = 25
 _RULE_COLUMNS = ("rule", "status", "affected", "reason", "severity", "type", "fields")
 
 
@@ -209,6 +213,11 @@ def names(values: Json) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number of things, `1 row` or `2 rows`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def listed(records: Sequence[Mapping[str, str | None]], *columns: str) -> dg.TableMetadataValue:
+    """Return the first 25 records as a table; what it is shown with says how many there are."""
+    return _table(records[:_LISTED], *columns)
 
 
 def _identities(found: Mapping[str, Json]) -> dg.TableMetadataValue:

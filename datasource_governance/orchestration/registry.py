@@ -16,13 +16,19 @@ from datasource_governance.orchestration.assets import (
 )
 from datasource_governance.orchestration.io_manager import GovernedIOManager
 from datasource_governance.orchestration.jobs import promotion_job, stage_job
-from datasource_governance.orchestration.sensors import approval_quorum_sensor
+from datasource_governance.orchestration.reconciliation import reconciliation_sensor
+from datasource_governance.orchestration.schedules import (
+    checkpoint_schedule,
+    evidence_checkpoint,
+)
+from datasource_governance.orchestration.sensors import Promotions, Watch, approval_quorum_sensor
+from datasource_governance.orchestration.waiting import waiting_sensors
 
 
 def governed_definitions(
     declarations: Sequence[Datasource], application: Application | None = None
 ) -> dg.Definitions:
-    """Return assets, checks, jobs, the quorum sensor and the IO manager of declared datasources.
+    """Return assets, checks, jobs, sensors, schedules and the IO manager of declared datasources.
 
     Merge them with your own: `dg.Definitions.merge(governed_definitions(...), ...)`. Nothing is
     connected or read; each run and tick opens what it needs. Without an `application` the one of
@@ -35,8 +41,20 @@ def governed_definitions(
     return dg.Definitions(
         assets=[asset for both in assets for asset in (both.stage, both.current)],
         asset_checks=[both.evidence for both in assets],
-        jobs=[*map(stage_job, names), *promotions.values()],
-        sensors=[approval_quorum_sensor(promotions)] if promotions else [],
+        jobs=[*map(stage_job, names), *promotions.values(), evidence_checkpoint],
+        schedules=[checkpoint_schedule(application)],
+        sensors=_sensors(declarations, promotions) if promotions else [],
         resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
         executor=dg.in_process_executor,
     )
+
+
+def _sensors(
+    declarations: Sequence[Datasource], promotions: Promotions
+) -> list[dg.SensorDefinition]:
+    watch = Watch()
+    return [
+        approval_quorum_sensor(promotions, watch),
+        *waiting_sensors(promotions, watch),
+        reconciliation_sensor(declarations),
+    ]

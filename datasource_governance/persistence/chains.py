@@ -73,6 +73,10 @@ class PostgresEvidence:
         query = self._rows.of(tables.evidence_head, chain=chain).with_for_update()
         return Head(**self._rows.one(query, f"chain {chain!r}"))
 
+    def heads_with_lock(self, chain: str) -> Mapping[str, Head]:
+        self._lock_head(chain)
+        return self.heads()
+
     def head(self, chain: str) -> Head | None:
         row = self._rows.first(self._rows.of(tables.evidence_head, chain=chain))
         return Head(**row) if row else None
@@ -81,6 +85,17 @@ class PostgresEvidence:
         table = tables.evidence
         query = self._rows.of(table, chain=chain, subject=subject).order_by(table.c.sequence)
         return [mapping.entry(row) for row in self._rows.all(query)]
+
+    def since(self, chain: str, sequence: int, limit: int) -> Sequence[Entry]:
+        table = tables.evidence
+        query = self._rows.of(table, chain=chain).where(table.c.sequence > sequence)
+        rows = self._rows.all(query.order_by(table.c.sequence).limit(limit))
+        return [mapping.entry(row) for row in rows]
+
+    def span(self, chain: str, first: int, last: int) -> Sequence[Entry]:
+        table = tables.evidence
+        query = self._rows.of(table, chain=chain).where(table.c.sequence.between(first, last))
+        return [mapping.entry(row) for row in self._rows.all(query.order_by(table.c.sequence))]
 
     def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
         entries = self._since(chain, subject)

@@ -6,7 +6,7 @@ Source: ports.py, which says what each method promises.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import func, insert, literal, select
+from sqlalchemy import and_, exists, func, insert, literal, or_, select, tuple_
 
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
@@ -14,7 +14,7 @@ from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import RowCommitment, commit_columns
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
-from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Rows, row_key
@@ -99,6 +99,37 @@ class PostgresStages:
             query = query.where(table.c.state.in_(sorted(states)))
         return [mapping.stage(row) for row in self._rows.all(query)]
 
+    def unsettled(self, datasource: str) -> Sequence[Stage]:
+        stage, target, decision = tables.stage, tables.datasource, tables.decision
+        decided = exists().where(self._rows.mine(decision), decision.c.stage == stage.c.id)
+        moved = or_(
+            stage.c.base.is_distinct_from(target.c.current_materialization),
+            stage.c.quality_policy_hash.is_distinct_from(target.c.quality_policy_hash),
+            stage.c.approval_policy_hash.is_distinct_from(target.c.approval_policy_hash),
+        )
+        query = (
+            self._rows.of(stage, datasource=datasource)
+            .join(target, and_(self._rows.mine(target), target.c.id == stage.c.datasource))
+            .where(stage.c.state.in_(sorted(OPEN_STATES)))
+            .where(or_(decided, moved, stage.c.state == StageState.READY))
+            .order_by(stage.c.created_at, stage.c.id)
+        )
+        return [mapping.stage(row) for row in self._rows.all(query)]
+
+    def page(self, datasource: str, *, before: Stage | None, limit: int) -> Sequence[Stage]:
+        table = tables.stage
+        query = self._rows.of(table, datasource=datasource).limit(limit)
+        if before is not None:
+            place = tuple_(table.c.created_at, table.c.id)
+            query = query.where(place < tuple_(literal(before.created_at), literal(before.id)))
+        ordered = query.order_by(table.c.created_at.desc(), table.c.id.desc())
+        return [mapping.stage(row) for row in self._rows.all(ordered)]
+
+    def known(self, datasource: str, stages: Collection[str]) -> Collection[str]:
+        table = tables.stage
+        query = self._rows.of(table, datasource=datasource).where(table.c.id.in_(sorted(stages)))
+        return {row["id"] for row in self._rows.all(query.with_only_columns(table.c.id))}
+
     def add(self, stage: Stage, payload: bytes) -> None:
         self._rows.insert(tables.stage, mapping.flat_row(stage))
         self._rows.insert(tables.stage_payload, {"stage": stage.id, "payload": payload})
@@ -124,6 +155,17 @@ class PostgresDecisions:
         query = self._rows.of(table, stage=stage).order_by(table.c.decided_at, table.c.id)
         return [mapping.decision(row) for row in self._rows.all(query)]
 
+    def about_open(self, datasource: str) -> Sequence[Decision]:
+        table, stage = tables.decision, tables.stage
+        query = (
+            select(table)
+            .join(stage, and_(self._rows.mine(table), table.c.stage == stage.c.id))
+            .where(self._rows.mine(stage, datasource=datasource))
+            .where(stage.c.state.in_(sorted(OPEN_STATES)))
+            .order_by(table.c.decided_at, table.c.id)
+        )
+        return [mapping.decision(row) for row in self._rows.all(query)]
+
     def add(self, decision: Decision) -> None:
         self._rows.insert(tables.decision, mapping.decision_row(decision))
 
@@ -143,6 +185,22 @@ class PostgresMaterializations:
     def of_stage(self, stage: str) -> Materialization | None:
         row = self._rows.first(self._rows.of(tables.materialization, stage=stage))
         return mapping.materialization(row) if row else None
+
+    def page(
+        self, datasource: str, *, before: Materialization | None, limit: int
+    ) -> Sequence[Materialization]:
+        table = tables.materialization
+        query = self._rows.of(table, datasource=datasource).limit(limit)
+        if before is not None:
+            query = query.where(table.c.revision < before.revision)
+        rows = self._rows.all(query.order_by(table.c.revision.desc()))
+        return [mapping.materialization(row) for row in rows]
+
+    def known(self, datasource: str, materializations: Collection[str]) -> Collection[str]:
+        table = tables.materialization
+        query = self._rows.of(table, datasource=datasource)
+        named = query.where(table.c.id.in_(sorted(materializations)))
+        return {row["id"] for row in self._rows.all(named.with_only_columns(table.c.id))}
 
     def add(self, materialization: Materialization) -> None:
         self._rows.insert(tables.materialization, mapping.flat_row(materialization))

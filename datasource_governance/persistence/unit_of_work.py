@@ -13,6 +13,7 @@ from datasource_governance.errors import GovernanceError
 from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.locks import try_lock
 from datasource_governance.persistence.repositories import (
     PostgresDatasources,
     PostgresDecisions,
@@ -56,6 +57,9 @@ class PostgresUnitOfWork:
             tables = sorted({note.table for note in self._rows.notes})
             raise GovernanceError(f"rows of {', '.join(tables)} were written without evidence")
         self._connection.commit()
+
+    def take_turn(self, name: str) -> bool:
+        return try_lock(self._connection, self.tenant, name)
 
     def now(self) -> datetime:
         instant: datetime = self._connection.execute(text("SELECT governance.now()")).scalar_one()

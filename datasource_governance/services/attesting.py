@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from datasource_governance.domain.actor import ActorId, Grant, Role, authority
-from datasource_governance.domain.attestation import Action, Attestation, verify
+from datasource_governance.domain.attestation import Action, Attestation, check_lifetime, verify
 from datasource_governance.domain.canonical import Json
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
@@ -24,7 +24,8 @@ def attest(
     """Return the actor whom an attestation proves, and keep it so that it is never used again.
 
     Raises:
-        GuardError: `attestation_used`, `attestation_invalid` or `attestation_mismatch`.
+        GuardError: `attestation_used`, `attestation_invalid`, `attestation_expired` or
+            `attestation_mismatch`.
     """
     actor = verify(
         attestation,
@@ -33,6 +34,7 @@ def attest(
         action=action,
         subject=subject,
     )
+    check_lifetime(attestation.claims, now)
     if work.authority.attestation(attestation.id) is not None:
         raise GuardError(
             "the attestation was used already; every action needs one of its own",

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.attestation import (
     FORMAT,
+    LIFETIME,
     Action,
     ActorKey,
     Attestation,
     Claims,
     KeyKind,
+    check_lifetime,
     is_signed,
     key_id,
     read_claims,
@@ -21,7 +23,7 @@ from datasource_governance.domain.attestation import (
 )
 from datasource_governance.domain.canonical import canonical_bytes, digest, load_canonical
 from datasource_governance.errors import GuardError, InvalidArgumentError
-from datasource_governance_tests.domain.lifecycle import MIDDAY
+from datasource_governance_tests.domain.lifecycle import MIDDAY, TICK
 
 PRIVATE = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = PRIVATE.public_key().public_bytes_raw()
@@ -213,3 +215,25 @@ def test_a_reason_is_known_by_its_exact_text():
     assert reason_hash("checked") == reason_hash("checked")
     assert reason_hash("checked") != reason_hash("Checked")
     assert "checked" not in reason_hash("checked")
+
+
+@pytest.mark.parametrize("issued_at", [MIDDAY - LIFETIME + TICK, MIDDAY, MIDDAY + LIFETIME])
+def test_a_statement_can_be_submitted_for_hours_and_one_dated_ahead_too(issued_at):
+    check_lifetime(claims(issued_at=issued_at.isoformat()), MIDDAY)
+
+
+@pytest.mark.parametrize("age", [LIFETIME, LIFETIME + TICK])
+def test_at_the_end_of_its_lifetime_a_statement_is_expired(age):
+    with pytest.raises(GuardError) as caught:
+        check_lifetime(claims(issued_at=(MIDDAY - age).isoformat()), MIDDAY)
+
+    assert caught.value.code == "attestation_expired"
+
+
+@pytest.mark.parametrize("issued_at", ["", "yesterday", "2026-03-01T12:00:00", "0"])
+def test_a_statement_without_an_instant_of_signing_proves_nothing(issued_at):
+    with pytest.raises(GuardError) as caught:
+        check_lifetime(claims(issued_at=issued_at), MIDDAY)
+
+    assert caught.value.code == "attestation_invalid"
+    assert caught.value.__context__ is None

@@ -37,7 +37,7 @@ def instance():
         yield made
 
 
-def test_a_datasource_has_two_assets_two_jobs_and_one_sensor_for_all():
+def test_a_datasource_has_two_assets_two_jobs_and_the_sensors_are_there_once_for_all():
     orders = declaration()
     defs = governed_definitions([orders, replace(orders, id="users")], NOWHERE)
 
@@ -54,7 +54,16 @@ def test_a_datasource_has_two_assets_two_jobs_and_one_sensor_for_all():
         "stage_users",
         "promote_users",
     }
-    assert defs.resolve_sensor_def("approval_quorum").default_status.value == "RUNNING"
+    assert {sensor.name: sensor.default_status.value for sensor in defs.sensors} == dict.fromkeys(
+        (
+            "approval_quorum",
+            "approval_expiry",
+            "stage_supersession",
+            "stuck_promotion",
+            "reconciliation",
+        ),
+        "RUNNING",
+    )
 
 
 def test_current_depends_on_stage_and_both_form_a_group():

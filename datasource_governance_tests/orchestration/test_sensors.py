@@ -42,9 +42,9 @@ def job_of(world):
     return governed_definitions([DECLARED], world.application).resolve_job_def("promote_orders")
 
 
-def tick(application, instance):
-    """Evaluate the sensor once, as the daemon does."""
-    defs = governed_definitions([DECLARED], application)
+def tick(application, instance, defs=None):
+    """Evaluate the sensor once, as the daemon does; without `defs`, in a location just loaded."""
+    defs = defs or governed_definitions([DECLARED], application)
     sensor = defs.resolve_sensor_def("approval_quorum")
     resources = {GOVERNANCE: application}
     with dg.build_sensor_context(
@@ -68,7 +68,7 @@ def test_it_requests_the_promotion_of_a_stage_whose_quorum_holds(waiting, instan
 
     (request,) = tick(world.application, instance).run_requests
 
-    assert request.run_key == f"promote:{stage.id}:0"
+    assert request.run_key.startswith(f"promote:{stage.id}:0:")
     assert request.job_name == "promote_orders"
     assert request.run_config == promotion_run_config("orders", stage.id)
     assert request.tags[sensors.STAGE_TAG] == stage.id
@@ -148,7 +148,8 @@ def test_a_failed_run_is_repeated_later_under_a_key_of_its_own(waiting, instance
 
     (second,) = tick(world.application, instance).run_requests
 
-    assert (first.run_key, second.run_key) == (f"promote:{stage.id}:0", f"promote:{stage.id}:1")
+    assert second.run_key.startswith(f"promote:{stage.id}:1:")
+    assert first.run_key != second.run_key
     assert launch(world, second, instance).success
 
 
@@ -195,3 +196,44 @@ def test_a_blocked_stage_is_never_requested(world, instance):
     world.stage()
 
     assert not tick(world.application, instance).run_requests
+
+
+def test_nobody_can_foresee_a_run_key_from_what_dagster_shows(waiting, instance):
+    world, stage = waiting
+    approve(world, stage, 1, 2)
+
+    (request,) = tick(world.application, instance).run_requests
+
+    digits = request.run_key.rpartition(":")[2]
+    with world.application.work() as work:
+        *_, newest = work.evidence.segment("datasource/orders", stage.id)
+    assert len(digits) == 16
+    assert newest.entry_hash.startswith(digits)
+    assert digits not in repr(stage)
+
+
+def test_ticks_that_share_a_memory_and_one_without_request_the_same(waiting, instance):
+    world, stage = waiting
+    remembering = governed_definitions([DECLARED], world.application)
+    assert not tick(world.application, instance, remembering).run_requests
+    approve(world, stage, 1, 2)
+
+    found = [
+        [one.run_key for one in tick(world.application, instance, defs).run_requests]
+        for defs in (remembering, remembering, None)
+    ]
+
+    assert len(found[0]) == 1
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_stage_without_evidence_is_not_requested_and_keeps_no_other_waiting(waiting, instance):
+    world, stage = waiting
+    other = world.stage()
+    for one in (stage, other):
+        approve(world, one, 1, 2)
+    world.tamper("evidence", f"DELETE FROM governance.evidence WHERE subject = '{stage.id}'")
+
+    (request,) = tick(world.application, instance).run_requests
+
+    assert request.tags[sensors.STAGE_TAG] == other.id

@@ -348,7 +348,7 @@ def end_sessions(database: GovernanceDatabase) -> None:
     ended = run(
         database,
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-        f" WHERE usename = '{database.application_role}'",
+        f" WHERE usename = '{database.application_role}' AND datname = current_database()",
     )
     assert ended == [(True,)]
 

@@ -1,0 +1,143 @@
+"""The two assets of a datasource as views of governed rows: how a row looks in Dagster.
+
+Source: SPEC section 15 ("Dagster events are a projection").
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import Generic, TypeVar
+
+import dagster as dg
+from typing_extensions import override
+
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.materialization import Materialization, provenance_of
+from datasource_governance.domain.stage import Stage
+from datasource_governance.orchestration.assets import current_key, stage_key
+from datasource_governance.orchestration.checks import check_results
+from datasource_governance.orchestration.metadata import (
+    Metadata,
+    materialization_metadata,
+    stage_metadata,
+)
+from datasource_governance.ports import UnitOfWork
+
+DATA_VERSION = "dagster/data_version"
+"""The one tag of asset events that Dagster indexes; it holds the id of the row."""
+Row = TypeVar("Row", Stage, Materialization)
+
+
+class Projection(ABC, Generic[Row]):
+    """One asset whose materializations are a view of rows, newest first."""
+
+    def __init__(self, declaration: Datasource, key: dg.AssetKey) -> None:
+        self.declaration = declaration
+        self.key = key
+
+    @abstractmethod
+    def page(self, work: UnitOfWork, before: Row | None, limit: int) -> Sequence[Row]:
+        """Return the next older rows than `before`, or the newest."""
+
+    @abstractmethod
+    def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
+        """Return which ids have a row."""
+
+    @abstractmethod
+    def top(self, work: UnitOfWork) -> Row | None:
+        """Return the row that the newest materialization has to be about."""
+
+    @abstractmethod
+    def metadata(self, row: Row, tenant: str) -> Metadata:
+        """Return what is shown of a row."""
+
+    @abstractmethod
+    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
+        """Tell whether a genuine newest materialization may stay on top."""
+
+    def checks(self, row: Row) -> list[dg.AssetCheckEvaluation]:
+        """Return the check evaluations that belong to a row's materialization."""
+        del row
+        return []
+
+    def materialization(self, row: Row, tenant: str) -> dg.AssetMaterialization:
+        """Return the materialization of a row as its run reports it."""
+        return dg.AssetMaterialization(
+            self.key, metadata=self.metadata(row, tenant), tags={DATA_VERSION: row.id}
+        )
+
+
+class StageProjection(Projection[Stage]):
+    """`<datasource>/stage`: its materializations are the stages."""
+
+    def __init__(self, declaration: Datasource) -> None:
+        super().__init__(declaration, stage_key(declaration.id))
+
+    @override
+    def page(self, work: UnitOfWork, before: Stage | None, limit: int) -> Sequence[Stage]:
+        return work.stages.page(self.declaration.id, before=before, limit=limit)
+
+    @override
+    def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
+        return work.stages.known(self.declaration.id, ids)
+
+    @override
+    def top(self, work: UnitOfWork) -> Stage | None:
+        newest = self.page(work, None, 1)
+        return newest[0] if newest else None
+
+    @override
+    def metadata(self, row: Stage, tenant: str) -> Metadata:
+        return stage_metadata(row, tenant, self.declaration.quality_policy)
+
+    @override
+    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
+        # Two runs at once may report in another order than they stored.
+        return True
+
+    @override
+    def checks(self, row: Stage) -> list[dg.AssetCheckEvaluation]:
+        return [
+            dg.AssetCheckEvaluation(
+                asset_key=self.key,
+                check_name=str(result.check_name),
+                passed=result.passed,
+                metadata=result.metadata,
+                severity=result.severity,
+                description=result.description,
+            )
+            for result in check_results(row, self.key, self.declaration.quality_policy)
+        ]
+
+
+class CurrentProjection(Projection[Materialization]):
+    """`<datasource>/current`: its materializations are the revisions, the current one on top."""
+
+    def __init__(self, declaration: Datasource) -> None:
+        super().__init__(declaration, current_key(declaration.id))
+
+    @override
+    def page(
+        self, work: UnitOfWork, before: Materialization | None, limit: int
+    ) -> Sequence[Materialization]:
+        return work.materializations.page(self.declaration.id, before=before, limit=limit)
+
+    @override
+    def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
+        return work.materializations.known(self.declaration.id, ids)
+
+    @override
+    def top(self, work: UnitOfWork) -> Materialization | None:
+        if not self.page(work, None, 1):
+            return None  # also of a datasource that was not applied yet
+        target = work.datasources.get(self.declaration.id)
+        return work.materializations.get(target.current) if target.current else None
+
+    @override
+    def metadata(self, row: Materialization, tenant: str) -> Metadata:
+        return materialization_metadata(row, provenance_of(row))
+
+    @override
+    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
+        same_version = (shown.tags or {}).get(DATA_VERSION) == (made.tags or {}).get(DATA_VERSION)
+        told = made.metadata.items()
+        return same_version and all(shown.metadata.get(name) == value for name, value in told)

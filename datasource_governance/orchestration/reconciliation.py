@@ -1,0 +1,148 @@
+"""The reconciler: Dagster's view is a projection of Postgres, and this keeps it one.
+
+Every tick it looks at the newest stage and the current materialization of each datasource, at the
+newest materializations that Dagster shows, and at one page of everything older, going round. What
+Dagster lost is reported again, once. What it shows without a governed row is named as unbacked, and
+what belongs on top is put there again.
+
+Source: SPEC section 15 ("a reconciler re-emits lost ones"); threats T-05, T-06 and T-08.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import dagster as dg
+
+from datasource_governance.composition import Application
+from datasource_governance.domain.datasource import Datasource
+from datasource_governance.orchestration import metadata
+from datasource_governance.orchestration.pictures import Picture, picture_sensor
+from datasource_governance.orchestration.projections import (
+    DATA_VERSION,
+    CurrentProjection,
+    Projection,
+    StageProjection,
+)
+
+RECONCILIATION = "reconciliation"
+UNBACKED = "unbacked_events"
+INTERVAL_SECONDS = 30
+GRACE = timedelta(minutes=2)
+"""How long after its commit a run may take to report what it did."""
+PAGE = 25
+_NEWEST = 10
+_AGAIN = "Reported again from the governance database: Dagster had lost it."
+
+
+def reconciliation_sensor(declarations: Sequence[Datasource]) -> dg.SensorDefinition:
+    """Return the sensor that keeps Dagster's view of these datasources true."""
+    return picture_sensor(
+        RECONCILIATION,
+        INTERVAL_SECONDS,
+        "Reports again what Dagster lost, and names what nothing in Postgres backs.",
+        Reconciler(declarations).reconcile,
+    )
+
+
+class Reconciler:
+    """Compares Dagster's events with governed rows. Where it is on its round is all it remembers.
+
+    The round begins anew in a new process; it always ends, and nothing rests on when.
+    """
+
+    def __init__(self, declarations: Sequence[Datasource]) -> None:
+        self._projections: list[Projection[Any]] = [
+            projection
+            for declaration in declarations
+            for projection in (StageProjection(declaration), CurrentProjection(declaration))
+        ]
+        self._place = 0
+        self._before: Any = None
+
+    def reconcile(
+        self, application: Application, instance: dg.DagsterInstance
+    ) -> Iterator[Picture]:
+        """Report what is lost; yield what is unbacked, asset by asset."""
+        for projection in self._projections:
+            yield _reconcile_newest(application, instance, projection)
+        if self._projections:
+            self._go_round(application, instance)
+
+    def _go_round(self, application: Application, instance: dg.DagsterInstance) -> None:
+        """Report what Dagster lost of one page of rows, as observations.
+
+        A materialization would come to lie on top of newer ones.
+        """
+        projection = self._projections[self._place]
+        with application.work() as work:
+            rows = projection.page(work, self._before, PAGE)
+            settled = work.now() - GRACE
+        for row in rows:
+            if row.created_at <= settled and not _is_shown(instance, projection.key, row.id):
+                made = projection.materialization(row, application.settings.tenant)
+                instance.report_runless_asset_event(
+                    dg.AssetObservation(
+                        projection.key, description=_AGAIN, metadata=made.metadata, tags=made.tags
+                    )
+                )
+        self._before = rows[-1] if len(rows) == PAGE else None
+        if self._before is None:
+            self._place = (self._place + 1) % len(self._projections)
+
+
+def _reconcile_newest(
+    application: Application, instance: dg.DagsterInstance, projection: Projection[Any]
+) -> Picture:
+    records = instance.fetch_materializations(projection.key, limit=_NEWEST).records
+    with application.work() as work:
+        top = projection.top(work)
+        known = projection.known(work, [version for one in records if (version := _version(one))])
+        settled = work.now() - GRACE
+    if top is not None and top.created_at <= settled:
+        made = projection.materialization(top, application.settings.tenant)
+        newest = records[0] if records else None
+        if not _is_on_top(instance, projection, newest, made, known):
+            instance.report_runless_asset_event(made)
+            for evaluation in projection.checks(top):
+                instance.report_runless_asset_event(evaluation)
+    return _unbacked(projection.key, [one for one in records if _version(one) not in known])
+
+
+def _is_on_top(
+    instance: dg.DagsterInstance,
+    projection: Projection[Any],
+    newest: dg.EventLogRecord | None,
+    made: dg.AssetMaterialization,
+    known: Collection[str],
+) -> bool:
+    if newest is None or newest.asset_materialization is None or _version(newest) not in known:
+        return False
+    return projection.is_top(newest.asset_materialization, made) and _is_shown(
+        instance, projection.key, (made.tags or {})[DATA_VERSION]
+    )
+
+
+def _is_shown(instance: dg.DagsterInstance, key: dg.AssetKey, row_id: str) -> bool:
+    return bool(instance.get_event_tags_for_asset(key, filter_tags={DATA_VERSION: row_id}))
+
+
+def _version(record: dg.EventLogRecord) -> str | None:
+    materialization = record.asset_materialization
+    return (materialization.tags or {}).get(DATA_VERSION) if materialization else None
+
+
+def _unbacked(key: dg.AssetKey, records: Sequence[dg.EventLogRecord]) -> Picture:
+    """Draw materializations without a row: where they are, and nothing that they claim."""
+    found = [{"event": str(one.storage_id), "run": one.run_id or "none"} for one in records]
+    events = metadata.counted(len(found), "materialization")
+    return Picture(
+        key=key,
+        topic=UNBACKED,
+        is_empty=not found,
+        description=f"UNBACKED: {events} among the newest {_NEWEST} with no governed row; whoever "
+        "reported them, nothing was staged or promoted by it."
+        if found
+        else f"All of the newest {_NEWEST} materializations have a governed row.",
+        metadata={metadata.WAITING: metadata.listed(found, "event", "run")},
+    )

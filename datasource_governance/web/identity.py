@@ -1,0 +1,151 @@
+"""Who makes a request: the one place where that is decided.
+
+Source: SPEC sections 7 and 16; threats T-03, T-04 and T-32.
+"""
+
+import hmac
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from starlette.types import Scope
+
+from datasource_governance.domain.actor import ActorId, person
+from datasource_governance.errors import GovernanceError, InvalidArgumentError
+from datasource_governance.web.accounts import Account, Accounts
+from datasource_governance.web.audit import record
+from datasource_governance.web.headers import single_header
+from datasource_governance.web.settings import ProxySettings, WebSettings
+from datasource_governance.web.tokens import TokenVerifier
+
+_BEARER = "bearer "
+
+
+class Authentication(StrEnum):
+    """How somebody was authenticated."""
+
+    ACCOUNT = "account"
+    PROXY = "proxy"
+    TOKEN = "token"  # noqa: S105 - the name of a way, not a secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """An authenticated actor. `is_bearer`: a client added its token itself, as no browser does."""
+
+    actor: ActorId
+    authentication: Authentication
+    is_bearer: bool = False
+
+
+class Authenticator:
+    """Tells who makes a request; the first way that claims somebody decides alone."""
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        accounts: Accounts,
+        verifier: TokenVerifier | None,
+        now: Callable[[], float],
+    ) -> None:
+        """Take `now`, a clock in seconds since the epoch."""
+        self._settings = settings
+        self._accounts = accounts
+        self._verifier = verifier
+        self._now = now
+
+    @property
+    def own_headers(self) -> frozenset[str]:
+        """The headers of this deployment that claim an identity or hold a secret."""
+        proxy, token = self._settings.proxy, self._settings.token
+        named = (proxy.actor_header, proxy.secret_header) if proxy else ()
+        return frozenset((*named, *((token.header,) if token else ())))
+
+    def identify(self, scope: Scope) -> Identity | None:
+        """Return who makes a request, or None for nobody.
+
+        A claim that does not hold is nobody, whatever other claims there are: neither an expired
+        token nor a proxy's unreadable name falls back to a cookie.
+
+        Raises:
+            ServiceUnavailableError: when the accounts cannot be read.
+        """
+        claimed = self._from_proxy(scope)
+        if claimed is not None:
+            return _known(claimed)
+        token, is_bearer = self._token(scope)
+        if token is not None:
+            return self._from_token(token, is_bearer=is_bearer)
+        return self._from_session(scope.get("session") or {})
+
+    def _from_proxy(self, scope: Scope) -> str | None:
+        proxy = self._settings.proxy
+        if proxy is None or not _is_peer(proxy, scope):
+            return None
+        secret = single_header(scope["headers"], proxy.secret_header) or ""
+        if not hmac.compare_digest(secret, proxy.secret):
+            record("proxy_refused", reason="secret", peer=peer(scope))
+            return None
+        return single_header(scope["headers"], proxy.actor_header)
+
+    def _token(self, scope: Scope) -> tuple[str | None, bool]:
+        settings = self._settings.token
+        if settings is None:
+            return None, False
+        value = single_header(scope["headers"], settings.header)
+        if settings.header.lower() != "authorization":
+            return value, False
+        if value is None or not value.lower().startswith(_BEARER):
+            return None, False
+        return value[len(_BEARER) :].strip(), True
+
+    def _from_token(self, token: str, *, is_bearer: bool) -> Identity | None:
+        if self._verifier is None:
+            return None
+        try:
+            actor = self._verifier.actor(token)
+        except GovernanceError as error:
+            record("token_refused", reason=str(error))
+            return None
+        return Identity(actor=actor, authentication=Authentication.TOKEN, is_bearer=is_bearer)
+
+    def _from_session(self, session: Mapping[str, object]) -> Identity | None:
+        name, fingerprint, began = (session.get(key) for key in ("account", "password", "began"))
+        if not isinstance(name, str) or not isinstance(began, int):
+            return None
+        age = self._now() - began
+        account = self._accounts.find(name)
+        # A changed password or a removed account ends every sign-in that was made before.
+        if account is None or account.fingerprint != fingerprint:
+            return None
+        if not 0 <= age < self._settings.session_hours * 3600:
+            return None
+        return Identity(actor=account.actor, authentication=Authentication.ACCOUNT)
+
+
+def session_of(account: Account, now: float) -> dict[str, object]:
+    """Return what a session keeps of a sign-in: nothing that grants anything without its key."""
+    return {"account": account.name, "password": account.fingerprint, "began": int(now)}
+
+
+def peer(scope: Scope) -> str | None:
+    """Return the address that a connection comes from."""
+    client = scope.get("client")
+    return str(client[0]) if client else None
+
+
+def _known(claimed: str) -> Identity | None:
+    try:
+        return Identity(actor=person(claimed), authentication=Authentication.PROXY)
+    except InvalidArgumentError:
+        record("proxy_refused", reason="actor")
+        return None
+
+
+def _is_peer(proxy: ProxySettings, scope: Scope) -> bool:
+    try:
+        address = ipaddress.ip_address(peer(scope) or "")
+    except ValueError:
+        return False
+    return any(address in network for network in proxy.peers)

@@ -1,0 +1,260 @@
+"""The reconciler: Dagster shows what Postgres holds again, and nothing it shows counts for more."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import pytest
+
+from datasource_governance.composition import Application
+from datasource_governance.orchestration import metadata, reconciliation
+from datasource_governance.orchestration.assets import current_key, stage_key
+from datasource_governance.orchestration.reconciliation import GRACE, RECONCILIATION, UNBACKED
+from datasource_governance_tests.orchestration.governed import (
+    BLOCKED,
+    GOOD,
+    POLICY,
+    declaration,
+    deliver,
+    promotion_run,
+    stage_run,
+    stages,
+    target,
+)
+from datasource_governance_tests.orchestration.ticking import (
+    Daemon,
+    instance_on,
+    listed,
+    materializations,
+    observations,
+    versions,
+)
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+DECLARED = declaration()
+STAGE, CURRENT = stage_key("orders"), current_key("orders")
+MIDDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def daemon(world, dagster_database):
+    """A daemon over a declared datasource, at midday."""
+    world.declare(POLICY, promote="automatic")
+    world.set_clock(MIDDAY)
+    with instance_on(dagster_database) as instance:
+        yield Daemon(world.application, DECLARED, instance)
+
+
+def promoted(world, daemon, seconds=0):
+    """Stage and promote a delivery by runs, some seconds after midday; return the stage's id."""
+    world.set_clock(MIDDAY + timedelta(seconds=seconds))
+    assert stage_run(world, deliver(world, GOOD), daemon.instance).success
+    (newest, *_) = stages(world)
+    assert promotion_run(world, newest.id, daemon.instance).success
+    return newest.id
+
+
+def later(world):
+    world.set_clock(MIDDAY + GRACE + timedelta(seconds=1))
+
+
+def shown(daemon):
+    """Return everything that is shown of both assets, newest first."""
+    return {
+        key.to_user_string(): (
+            versions(daemon.instance, key),
+            [
+                one.tags.get("dagster/data_version")
+                for record in daemon.instance.fetch_observations(key, limit=200).records
+                if (one := record.event_log_entry.asset_observation)
+            ],
+        )
+        for key in (STAGE, CURRENT)
+    }
+
+
+def unbacked(daemon, key):
+    return [len(listed(one)) for one in observations(daemon.instance, key, UNBACKED)]
+
+
+def test_what_runs_reported_is_left_alone(world, daemon):
+    promoted(world, daemon)
+    later(world)
+    before = shown(daemon)
+
+    daemon.tick(RECONCILIATION)
+
+    assert shown(daemon) == before
+
+
+def test_a_stage_made_without_dagster_is_reported_with_its_checks(world, daemon):
+    deliver(world, GOOD)
+    stage = world.stage()
+    later(world)
+
+    daemon.tick(RECONCILIATION)
+
+    (found,) = materializations(daemon.instance, STAGE)
+    assert found.tags["dagster/data_version"] == stage.id
+    assert found.metadata[metadata.STAGE_ID].value == stage.id
+    check = dg.AssetCheckKey(STAGE, "quality_policy")
+    (record,) = daemon.instance.event_log_storage.get_asset_check_execution_history(check, limit=9)
+    assert record.status.value == "FAILED"  # `amount` is not in that delivery
+
+
+def test_it_is_not_reported_before_its_run_had_time_to(world, daemon):
+    world.stage()
+    world.set_clock(MIDDAY + GRACE - timedelta(microseconds=1))
+
+    daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, STAGE) == []
+
+
+def test_wiped_assets_are_reported_again_once(world, daemon):
+    stage = promoted(world, daemon)
+    later(world)
+    original = materializations(daemon.instance, CURRENT)[0]
+    daemon.instance.wipe_assets([STAGE, CURRENT])
+
+    for _ in range(2):
+        daemon.tick(RECONCILIATION)
+        Daemon(world.application, DECLARED, daemon.instance).tick(RECONCILIATION)
+
+    assert versions(daemon.instance, STAGE) == [stage]
+    (again,) = materializations(daemon.instance, CURRENT)
+    assert (again.metadata, again.tags["dagster/data_version"]) == (
+        original.metadata,
+        target(world).current,
+    )
+
+
+def test_what_a_deleted_run_had_reported_is_reported_again(world, daemon):
+    promoted(world, daemon)
+    later(world)
+    for run in daemon.instance.get_runs():
+        daemon.instance.delete_run(run.run_id)
+    assert versions(daemon.instance, CURRENT) == []
+
+    daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, CURRENT) == [target(world).current]
+
+
+def test_what_was_lost_below_newer_events_is_observed_and_does_not_come_to_lie_on_top(
+    world, daemon
+):
+    first = promoted(world, daemon)
+    (run,) = daemon.instance.get_runs(dg.RunsFilter(job_name="stage_orders"))
+    second = promoted(world, daemon, seconds=1)
+    later(world)
+    daemon.instance.delete_run(run.run_id)
+
+    for _ in range(4):
+        daemon.tick(RECONCILIATION)
+
+    assert shown(daemon)["orders/stage"] == ([second], [first])
+
+
+def test_the_round_passes_through_every_page(world, daemon, monkeypatch):
+    monkeypatch.setattr(reconciliation, "PAGE", 2)
+    made = [world.stage().id for _ in range(5)]
+    later(world)
+
+    for _ in range(6):
+        daemon.tick(RECONCILIATION)
+
+    (top,), below = shown(daemon)["orders/stage"]
+    assert sorted([top, *below]) == sorted(made)
+
+
+@pytest.mark.parametrize("tags", [{}, {"dagster/data_version": "no such row"}])
+@pytest.mark.parametrize("key", [STAGE, CURRENT])
+def test_a_forged_materialization_is_named_and_the_true_one_put_on_top(world, daemon, key, tags):
+    promoted(world, daemon)
+    later(world)
+    (true,) = versions(daemon.instance, key)
+    forged = dg.AssetMaterialization(key, metadata={"bait": "zq-bait-1"}, tags=tags)
+    daemon.instance.report_runless_asset_event(forged)
+
+    for _ in range(2):
+        daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, key) == [true, tags.get("dagster/data_version"), true]
+    assert unbacked(daemon, key) == [1]
+    assert "zq-bait-1" not in repr(observations(daemon.instance, key, UNBACKED))
+
+
+def test_a_forgery_under_a_true_id_does_not_stay_on_top(world, daemon):
+    promoted(world, daemon)
+    later(world)
+    current = target(world).current
+    forged = {metadata.APPROVED_BY: "alice, bob"}
+    daemon.instance.report_runless_asset_event(
+        dg.AssetMaterialization(CURRENT, metadata=forged, tags={"dagster/data_version": current})
+    )
+
+    daemon.tick(RECONCILIATION)
+
+    newest = materializations(daemon.instance, CURRENT)[0]
+    assert newest.metadata[metadata.APPROVED_BY].value == "not required"
+
+
+def test_a_forged_materialization_of_what_was_never_staged_backs_nothing(world, daemon):
+    before = world.count_rows()
+    daemon.instance.report_runless_asset_event(dg.AssetMaterialization(CURRENT))
+
+    daemon.tick(RECONCILIATION)
+
+    assert unbacked(daemon, CURRENT) == [1]
+    assert (target(world).current, world.count_rows()) == (None, before)
+
+
+def test_two_ticks_at_once_report_what_is_lost_once(world, daemon):
+    promoted(world, daemon)
+    later(world)
+    daemon.instance.wipe_assets([STAGE, CURRENT])
+    start = threading.Barrier(2)
+
+    def tick(_):
+        application = Application(world.application.settings)
+        own = Daemon(application, DECLARED, daemon.instance)
+        start.wait(timeout=30)
+        own.tick(RECONCILIATION)
+        application.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(tick, range(2)))
+
+    assert [len(versions(daemon.instance, key)) for key in (STAGE, CURRENT)] == [1, 1]
+
+
+def test_a_blocked_stage_is_reported_as_blocked(world, daemon):
+    stage_run(world, deliver(world, BLOCKED), daemon.instance)
+    later(world)
+    daemon.instance.wipe_assets([STAGE])
+
+    daemon.tick(RECONCILIATION)
+
+    (found,) = materializations(daemon.instance, STAGE)
+    assert found.metadata[metadata.STATE].value == "failed"
+
+
+def test_what_is_declared_and_not_applied_does_not_keep_others_waiting(world, dagster_database):
+    with instance_on(dagster_database) as instance:
+        tick = Daemon(world.application, DECLARED, instance).tick(RECONCILIATION)
+
+    assert tick.skip_message == "0 observations reported"
+
+
+def test_it_decides_nothing(world, daemon):
+    promoted(world, daemon)
+    later(world)
+    daemon.instance.wipe_assets([STAGE, CURRENT])
+    before = world.count_rows()
+
+    daemon.tick(RECONCILIATION)
+
+    assert world.count_rows() == before
+    assert world.verification().holds

@@ -1,0 +1,65 @@
+"""A Dagster instance on Postgres, and sensors that tick on it as the daemon makes them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from datasource_governance.orchestration import metadata
+from datasource_governance.orchestration.assets import GOVERNANCE
+from datasource_governance.orchestration.registry import governed_definitions
+
+
+@contextmanager
+def instance_on(dagster_database: str) -> Iterator[dg.DagsterInstance]:
+    """Yield an instance whose runs and events are in a database."""
+    storage = {"storage": {"postgres": {"postgres_url": dagster_database}}}
+    with dg.instance_for_test(overrides=storage) as made:
+        yield made
+
+
+class Daemon:
+    """Evaluates sensors of one code location, which remembers what its sensors remember."""
+
+    def __init__(self, application, declared, instance):
+        self.application = application
+        self.instance = instance
+        self.defs = governed_definitions([declared], application)
+
+    def tick(self, name: str):
+        """Evaluate a sensor once."""
+        resources = {GOVERNANCE: self.application}
+        with dg.build_sensor_context(
+            instance=self.instance, definitions=self.defs, resources=resources
+        ) as context:
+            return self.defs.resolve_sensor_def(name).evaluate_tick(context)
+
+
+def observations(instance, key, topic) -> list[dg.AssetObservation]:
+    """Return what was observed about a topic, newest first."""
+    found = [
+        record.event_log_entry.asset_observation
+        for record in instance.fetch_observations(key, limit=200).records
+    ]
+    return [
+        one
+        for one in found
+        if metadata.TOPIC in one.metadata and one.metadata[metadata.TOPIC].value == topic
+    ]
+
+
+def listed(observation) -> list[dict]:
+    """Return the records of an observation's table."""
+    return [dict(one.data) for one in observation.metadata[metadata.WAITING].records]
+
+
+def materializations(instance, key) -> list[dg.AssetMaterialization]:
+    """Return the materializations of an asset, newest first."""
+    records = instance.fetch_materializations(key, limit=200).records
+    return [record.asset_materialization for record in records]
+
+
+def versions(instance, key) -> list[str | None]:
+    """Return the data versions of an asset's materializations, newest first."""
+    found = materializations(instance, key)
+    return [(one.tags or {}).get("dagster/data_version") for one in found]
