@@ -35,7 +35,7 @@ Recorder = MutableMapping[str, RuleOutcome]
 """Outcomes by rule id, as the checks of the latest `validate` call left them."""
 
 
-_MANY_ROWS = 100_000
+_MANY_ROWS = 250_000
 """From here on a rule takes long enough to be worth a thread."""
 
 
