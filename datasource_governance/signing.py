@@ -6,12 +6,12 @@ command line needs it. The server knows public keys only.
 Source: SPEC sections 7 and 16 (`key create`); RFC 8032, RFC 5958.
 """
 
-import os
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from datasource_governance import private_files
 from datasource_governance.domain.actor import ActorId, person
 from datasource_governance.domain.attestation import Action, Attestation, Claims, key_id
 from datasource_governance.domain.canonical import Json, Sha256
@@ -35,14 +35,8 @@ def create_key(directory: Path, actor: str) -> Path:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        descriptor = None
-    if descriptor is None:
+    if not private_files.create(path, pem):
         raise InvalidArgumentError(f"{path} exists already; a key is never overwritten")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(pem)
     public_path(directory, actor).write_bytes(
         private.public_key().public_bytes(
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo

@@ -6,13 +6,13 @@ one verifier checks both. The file may be carried by anybody.
 Source: SPEC section 7 ("the command line, air-gapped approval").
 """
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from datasource_governance import private_files
 from datasource_governance.cli.approval import (
     ReasonOption,
     StageArgument,
@@ -172,11 +172,5 @@ def _write_new(path: Path, data: bytes) -> None:
     Raises:
         InvalidArgumentError: when there is one already.
     """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        descriptor = None
-    if descriptor is None:
+    if not private_files.create(path, data):
         raise InvalidArgumentError(f"{path} exists already; it is never overwritten")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)

@@ -3,7 +3,6 @@
 Source: SPEC sections 13 and 16.
 """
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from datasource_governance import private_files
 from datasource_governance.cli.output import (
     ActorOption,
     JsonOption,
@@ -194,11 +194,5 @@ def _signer(session: Application, key: Path | None, actor: str | None) -> Signer
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        descriptor = None
-    if descriptor is None:
+    if not private_files.create(path, content):
         raise InvalidArgumentError(f"{path} exists already; evidence is never overwritten")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)

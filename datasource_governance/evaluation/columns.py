@@ -60,23 +60,6 @@ class Column(Protocol):
         ...
 
 
-class Columns(Protocol):
-    """The columns of one payload or frame."""
-
-    @property
-    def row_count(self) -> int:
-        """How many rows there are, also where there are no columns."""
-        ...
-
-    def __contains__(self, name: object) -> bool:
-        """Tell whether there is a column of exactly that name."""
-        ...
-
-    def __getitem__(self, name: str) -> Column:
-        """Return the column of a name that there is."""
-        ...
-
-
 class ArrowColumn:
     """A column whose typed form is at hand."""
 

@@ -26,7 +26,7 @@ from datasource_governance.domain.validation import (
     Status,
 )
 from datasource_governance.evaluation.bounds import outside
-from datasource_governance.evaluation.columns import Column, Columns
+from datasource_governance.evaluation.columns import Column, FrameColumns
 from datasource_governance.evaluation.detect import logical_type
 from datasource_governance.evaluation.membership import listed
 from datasource_governance.evaluation.uniqueness import duplicated
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 
 
-def evaluate_rule(rule: Rule, columns: Columns) -> RuleOutcome:
+def evaluate_rule(rule: Rule, columns: FrameColumns) -> RuleOutcome:
     """Return what one rule finds.
 
     A rule about an absent field fails and names every absent field. Over zero rows rules about rows

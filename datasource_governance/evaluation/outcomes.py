@@ -3,7 +3,7 @@
 Source: SPEC section 5.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +55,10 @@ def demand(rule: Rule, receipt: RuleOutcome | None, *, passed: bool) -> RuleOutc
     return receipt
 
 
-def only(policy: QualityPolicy, rules: Collection[Rule]) -> QualityPolicy:
+def only(policy: QualityPolicy, rules: Iterable[Rule]) -> QualityPolicy:
     """Return the policy with some of its rules, to run these."""
-    return replace(policy, rules=tuple(rule for rule in policy.rules if rule in rules))
+    ids = {rule.id for rule in rules}
+    return replace(policy, rules=tuple(rule for rule in policy.rules if rule.id in ids))
 
 
 def joined(earlier: RuleOutcome, later: RuleOutcome) -> RuleOutcome:

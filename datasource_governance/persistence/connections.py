@@ -3,12 +3,11 @@
 Source: SPEC section 17.
 """
 
-import os
 import shlex
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from datasource_governance import private_files
 from datasource_governance.errors import InvalidArgumentError, NotFoundError
 
 GOVERNANCE_DATABASE = "governance"
@@ -42,16 +41,7 @@ def write_connections(path: Path, connections: Connections) -> None:
     """
     lines = [f"{key}={shlex.quote(url)}\n" for key, url in connections.environment().items()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # of mode 0600
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    private_files.replace(path, "".join(lines).encode())
 
 
 def read_connections(path: Path) -> Connections:

@@ -5,13 +5,13 @@ Source: SPEC section 16 (sign-in); RFC 9106.
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datasource_governance import private_files
 from datasource_governance.domain.actor import ActorId, canonical_principal, person
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.policy_keys import Key, Record, read_document
@@ -133,16 +133,7 @@ def write_accounts(path: Path, accounts: Mapping[str, Account]) -> None:
         ],
     }
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(canonical_bytes(document))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(partial).replace(path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    private_files.replace(path, canonical_bytes(document))
 
 
 def _account(name: str, actor: str, password_hash: str) -> Account:

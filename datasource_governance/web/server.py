@@ -3,7 +3,6 @@
 Source: SPEC section 16; facts on `dagster_webserver` and the private names it takes to embed it.
 """
 
-import os
 import secrets
 import signal
 import time
@@ -27,6 +26,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from datasource_governance import private_files
 from datasource_governance.composition import Application
 from datasource_governance.errors import GovernanceError, InvalidArgumentError
 from datasource_governance.web.accounts import Accounts
@@ -173,12 +173,7 @@ def session_key(path: Path) -> str:
         InvalidArgumentError: when it is there and cannot be used.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return read_secret(path, _SESSION_KEY_CHARACTERS)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(secrets.token_urlsafe(48))
+    private_files.create(path, secrets.token_urlsafe(48).encode())
     return read_secret(path, _SESSION_KEY_CHARACTERS)
 
 

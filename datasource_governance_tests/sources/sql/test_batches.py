@@ -12,33 +12,9 @@ from sqlalchemy import create_engine, text
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
 from datasource_governance.sources.sql.read import SqlSource, sql_batches
-from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
 
 MEBIBYTE = 1024 * 1024
-
-
-@pytest.fixture(scope="module")
-def server(cluster):
-    yield from new_postgres(cluster)
-
-
-@pytest.fixture
-def postgres(server):
-    """A database without tables."""
-    yield server
-    server.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-
-
-@pytest.fixture
-def duckdb(tmp_path):
-    """A database without tables."""
-    return new_duckdb(tmp_path)
-
-
-@pytest.fixture(params=["postgres", "duckdb"])
-def database(request):
-    return request.getfixturevalue(request.param)
 
 
 # Two of DuckDB's own units and a bit.

@@ -11,32 +11,7 @@ from sqlalchemy import create_engine, make_url
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.limits import Limits
 from datasource_governance.sources.sql.read import SqlSource, read_sql
-from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names, refusal_of
-
-
-@pytest.fixture(scope="module")
-def server(cluster):
-    yield from new_postgres(cluster)
-
-
-@pytest.fixture
-def postgres(server):
-    """A database without tables."""
-    yield server
-    server.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
-
-
-@pytest.fixture
-def duckdb(tmp_path):
-    """A database without tables."""
-    return new_duckdb(tmp_path)
-
-
-@pytest.fixture(params=["postgres", "duckdb"])
-def database(request):
-    return request.getfixturevalue(request.param)
-
 
 ROWS = (
     "CREATE TABLE t (k integer PRIMARY KEY, v text)",
