@@ -31,9 +31,9 @@ from datasource_governance.domain.retention_policy import parse_retention_policy
 from datasource_governance.domain.strict_json import parse_json
 from datasource_governance.services.promotion import (
     PromotionRequest,
-    promotable_stages,
     promote_stage,
 )
+from datasource_governance.services.waiting import WaitingStages
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "datasource_governance"
@@ -168,11 +168,10 @@ def stand_in_for_dev() -> None:
 
 def stand_in_for_sensor() -> None:
     application = Application(read_settings())
-    with application.work() as work:
-        names = [target.datasource for target in work.datasources.list()]
-    for name in names:
-        for stage in promotable_stages(application.work(), name):
-            promote_stage(application.work(), PromotionRequest(stage=stage.id))
+    for standings in WaitingStages().overview(application.work()).standings.values():
+        for one in standings:
+            if one.complete_since:
+                promote_stage(application.work(), PromotionRequest(stage=one.stage))
     application.close()
 
 

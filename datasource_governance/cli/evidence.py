@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from datasource_governance import private_files
@@ -17,6 +15,7 @@ from datasource_governance.cli.output import (
     ActorOption,
     JsonOption,
     console,
+    counting,
     instant,
     print_json,
 )
@@ -58,15 +57,8 @@ def verify(
     """Verify every chain and every governed row. Exit 1: something is broken."""
     session = application()
     kept = _kept(session, checkpoint, public_key)
-    columns = (SpinnerColumn(), TextColumn("{task.completed:.0f} entries"), TimeElapsedColumn())
-    watched = Console(stderr=True)
-    with Progress(
-        *columns, console=watched, disable=not watched.is_terminal, transient=True
-    ) as progress:
-        task = progress.add_task("entries", total=None)
-        verification = session.verify_evidence(
-            lambda count: progress.update(task, completed=count), kept
-        )
+    with counting("{task.completed:.0f} entries") as progress:
+        verification = session.verify_evidence(progress, kept)
     if json:
         print_json(verification.document())
         return 0 if verification.holds else EXIT_NO

@@ -4,13 +4,15 @@ Source: SPEC section 16 (exit codes, `--json`), section 5 (refusals as JSON), se
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from typer.exceptions import TyperException
 
 from datasource_governance.domain.canonical import canonical_bytes
@@ -40,6 +42,21 @@ def console() -> Console:
 def print_json(document: object) -> None:
     """Print one canonical JSON document on a line of its own."""
     sys.stdout.write(canonical_bytes(document).decode() + "\n")
+
+
+@contextmanager
+def counting(told: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that tells people on a terminal how far a long command is.
+
+    `told` is a Rich text with `{task.completed}` in it; scripts are told nothing.
+    """
+    stderr = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn(told), TimeElapsedColumn())
+    with Progress(
+        *columns, console=stderr, disable=not stderr.is_terminal, transient=True
+    ) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda count: progress.update(task, completed=count)
 
 
 def run(command: Callable[[], object]) -> int:

@@ -3,16 +3,12 @@
 Source: SPEC sections 5 and 16.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from datasource_governance.cli.output import JsonOption, console, print_json
+from datasource_governance.cli.output import JsonOption, console, counting, print_json
 from datasource_governance.cli.render import change_table, coloured, rule_table
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.schema_document import parse_declared_types, parse_schema
@@ -62,7 +58,7 @@ def validate(
     from datasource_governance.domain.csv_options import CsvOptions
     from datasource_governance.evaluation import evaluate
 
-    with _rows_told() as on_rows:
+    with counting("{task.completed:,} rows") as on_rows:
         if table is not None or query is not None:
             from datasource_governance.sources.sql.read import SqlSource
 
@@ -86,18 +82,6 @@ def validate(
     else:
         _show(validation)
     return EXIT_NO if validation.outcome is Outcome.BLOCKED else 0
-
-
-@contextmanager
-def _rows_told() -> Iterator[Callable[[int], object]]:
-    """Yield a function that tells people on a terminal how many rows have been judged."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} rows"), TimeElapsedColumn())
-    stderr = Console(stderr=True)
-    with Progress(
-        *columns, console=stderr, transient=True, disable=not stderr.is_terminal
-    ) as progress:
-        task = progress.add_task("")
-        yield lambda rows: progress.update(task, completed=rows)
 
 
 def read_document(path: Path) -> bytes:

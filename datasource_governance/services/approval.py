@@ -3,10 +3,11 @@
 Source: SPEC section 7.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from datasource_governance.domain.actor import Role
+from datasource_governance.domain.actor import Grant, Role
 from datasource_governance.domain.approval import (
     Decision,
     DecisionRequest,
@@ -106,17 +107,27 @@ def quorum_at(work: UnitOfWork, stage: Stage, now: datetime) -> Quorum | None:
     policy = approval_policy_of(work, stage)
     if policy is None or not stage.approval_required:
         return None
-    authorised = frozenset(
-        grant.actor
-        for grant in work.authority.grants()
-        if grant.covers(Role.APPROVER, stage.datasource)
-    )
+    decisions = work.decisions.about(stage.id)
+    return tally_at(work, stage, policy, decisions, work.authority.grants(), now)
+
+
+def tally_at(
+    work: UnitOfWork,
+    stage: Stage,
+    policy: ApprovalPolicy,
+    decisions: Collection[Decision],
+    grants: Collection[Grant],
+    now: datetime,
+) -> Quorum:
+    """Return where these decisions about a stage stand, under grants that were read."""
     return tally(
         policy,
         subject_of(stage, work.tenant),
-        work.decisions.about(stage.id),
+        decisions,
         creator=stage.creator,
-        authorised=authorised,
+        authorised=frozenset(
+            grant.actor for grant in grants if grant.covers(Role.APPROVER, stage.datasource)
+        ),
         now=now,
     )
 

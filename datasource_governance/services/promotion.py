@@ -16,14 +16,13 @@ from datasource_governance.domain.materialization import (
     Promotion,
     check_promotable,
     materialize,
-    promotes_by_itself,
 )
-from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState, changed_since
+from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.subjects import promotion_subject, states_decision
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
-from datasource_governance.services.approval import quorum_at, quorum_of
+from datasource_governance.services.approval import quorum_at
 from datasource_governance.services.attesting import attest, authorise
 from datasource_governance.services.recording import record
 
@@ -169,22 +168,3 @@ def _supersede_others(work: UnitOfWork, promoted: Stage) -> Sequence[Stage]:
     for other in others:
         work.stages.change_state(other, StageState.SUPERSEDED)
     return others
-
-
-def promotable_stages(work: UnitOfWork, datasource: str) -> Sequence[Stage]:
-    """Return the open stages that need nobody any more: a quorum holds, or none is needed.
-
-    What a sensor asks. It is never the only guard: promotion checks everything again.
-    """
-    with work:
-        target = work.datasources.get(datasource)
-        return [
-            stage
-            for stage in work.stages.list(datasource, OPEN_STATES)
-            if not changed_since(stage, target) and _needs_nobody(work, stage, target)
-        ]
-
-
-def _needs_nobody(work: UnitOfWork, stage: Stage, target: Target) -> bool:
-    quorum = quorum_of(work, stage)
-    return promotes_by_itself(stage, target) if quorum is None else quorum.met

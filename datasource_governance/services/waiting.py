@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from datasource_governance.domain.actor import Grant, Role
-from datasource_governance.domain.approval import Decision, Quorum, subject_of, tally
+from datasource_governance.domain.actor import Grant
+from datasource_governance.domain.approval import Decision, Quorum, subject_of
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import TENANT_CHAIN, Head, datasource_chain
@@ -18,7 +18,7 @@ from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.standing import Standing, standing
 from datasource_governance.domain.target import Target
 from datasource_governance.ports import UnitOfWork
-from datasource_governance.services.approval import approval_policy_of
+from datasource_governance.services.approval import approval_policy_of, tally_at
 from datasource_governance.services.recording import record
 
 _ENTRIES_FOLLOWED = 500
@@ -154,18 +154,7 @@ class WaitingStages:
         policy = self._policy(work, stage)
         if policy is None:
             return None
-        return tally(
-            policy,
-            subject_of(stage, work.tenant),
-            decisions,
-            creator=stage.creator,
-            authorised=frozenset(
-                grant.actor
-                for grant in self._grants
-                if grant.covers(Role.APPROVER, stage.datasource)
-            ),
-            now=now,
-        )
+        return tally_at(work, stage, policy, decisions, self._grants, now)
 
     def _policy(self, work: UnitOfWork, stage: Stage) -> ApprovalPolicy | None:
         """Return the policy that a stage is bound to; what a hash stands for never changes."""

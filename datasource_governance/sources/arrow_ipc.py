@@ -21,6 +21,7 @@ from datasource_governance.sources.limits import (
     Limits,
     Source,
     check,
+    check_file_bytes,
     column_problems,
     nesting_problems,
     plain_bytes,
@@ -28,7 +29,7 @@ from datasource_governance.sources.limits import (
     size_problems,
 )
 from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.stored import StoredFile, check_file_bytes, stored_file
+from datasource_governance.sources.stored import StoredFile, stored_file
 from datasource_governance.sources.typed import to_typed
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def read_arrow(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
             those of `to_typed`. No value is quoted, nothing is chained.
     """
     with stored_file(source) as file:
-        check_file_bytes(file, limits)
+        check_file_bytes(file.name, file.size, limits)
         return file.read(lambda: _read(file, limits), _malformed(file.name))
 
 

@@ -13,7 +13,7 @@ from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.sources.arrow_ipc import read_arrow
 from datasource_governance.sources.child import Content, decode_in_child
 from datasource_governance.sources.csv.read import read_csv
-from datasource_governance.sources.limits import DEFAULT_LIMITS, TOO_LARGE, Limits, Source
+from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits, Source, check_file_bytes
 from datasource_governance.sources.parquet.read import read_parquet
 from datasource_governance.sources.refusal import refused, shielded
 
@@ -107,6 +107,5 @@ def _fetched(address: str, name: str, limits: Limits) -> bytes:
         pass
     if stored is None:
         raise refused(name, "not_found", "no such file")
-    if len(stored) > limits.file_bytes:
-        raise refused(name, TOO_LARGE, f"more than {limits.file_bytes} bytes")
+    check_file_bytes(name, len(stored), limits)
     return stored

@@ -74,10 +74,14 @@ def read_bounded(source: Source, limits: Limits) -> tuple[str, bytes]:
         with opened(Path(source)) as file:
             unreadable = refused(name, "unreadable", "the file cannot be opened or read")
             content = shielded(lambda: file.read(limits.file_bytes + 1), unreadable)
-    if len(content) > limits.file_bytes:
-        message = f"more than {limits.file_bytes} bytes"
-        raise refused(name, TOO_LARGE, message)
+    check_file_bytes(name, len(content), limits)
     return name, content
+
+
+def check_file_bytes(name: str, size: int, limits: Limits) -> None:
+    """Refuse a file that is larger than the limit, as kind `too_large`."""
+    if size > limits.file_bytes:
+        raise refused(name, TOO_LARGE, f"more than {limits.file_bytes} bytes")
 
 
 def check(what: str, problems: Iterable[Problem]) -> None:

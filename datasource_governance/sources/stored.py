@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from datasource_governance.errors import UnreadableSourceError
-from datasource_governance.sources.limits import TOO_LARGE, Limits, Source
+from datasource_governance.sources.limits import Source
 from datasource_governance.sources.opening import Stamp, changed, opened, stamp_of
-from datasource_governance.sources.refusal import refused, shielded
+from datasource_governance.sources.refusal import shielded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,9 +92,3 @@ def stored_file(source: Source) -> Iterator[StoredFile]:
         return
     with opened(Path(source)) as file:
         yield StoredFile(Path(source).name, file)
-
-
-def check_file_bytes(file: StoredFile, limits: Limits) -> None:
-    """Refuse a file that is larger than the limit, as kind `too_large`."""
-    if file.size > limits.file_bytes:
-        raise refused(file.name, TOO_LARGE, f"more than {limits.file_bytes} bytes")

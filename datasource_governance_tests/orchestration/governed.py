@@ -131,3 +131,19 @@ def stage_of(rules=(), *, diff=None, outcome="ready") -> Stage:
         created_at=datetime(2026, 11, 30, tzinfo=UTC),
         state=StageState.FAILED if outcome == "blocked" else StageState.READY,
     )
+
+
+def rule_found(rule_id="r", **found):
+    """Return one rule of a stored validation; it passed unless told otherwise."""
+    return {
+        "id": rule_id,
+        "type": "unique",
+        "severity": "error",
+        "status": "passed",
+        "affected": 0,
+        "rows": [],
+        "truncated": False,
+        "reason": None,
+        "fields": ["id"],
+        **found,
+    }

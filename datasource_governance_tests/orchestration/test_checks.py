@@ -11,24 +11,9 @@ from datasource_governance.orchestration.checks import (
 )
 from datasource_governance.persistence.verification import Verification
 from datasource_governance_tests.orchestration.governed import declaration, stage_of
+from datasource_governance_tests.orchestration.governed import rule_found as rule
 
 KEY = dg.AssetKey(["orders", "stage"])
-
-
-def rule(rule_id="r", **found):
-    """Return one rule of a stored validation; it passed unless told otherwise."""
-    return {
-        "id": rule_id,
-        "type": "unique",
-        "severity": "error",
-        "status": "passed",
-        "affected": 0,
-        "rows": [],
-        "truncated": False,
-        "reason": None,
-        "fields": ["id"],
-        **found,
-    }
 
 
 def failed(rule_id="r", **found):

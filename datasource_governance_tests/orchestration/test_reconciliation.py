@@ -1,13 +1,10 @@
 """The reconciler: Dagster shows what Postgres holds again, and nothing it shows counts for more."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 import pytest
 
-from datasource_governance.composition import Application
 from datasource_governance.orchestration import metadata, reconciliation
 from datasource_governance.orchestration.assets import current_key, stage_key
 from datasource_governance.orchestration.reconciliation import GRACE, RECONCILIATION, UNBACKED
@@ -28,6 +25,7 @@ from datasource_governance_tests.orchestration.ticking import (
     listed,
     materializations,
     observations,
+    tick_twice_at_once,
     versions,
 )
 
@@ -215,17 +213,7 @@ def test_two_ticks_at_once_report_what_is_lost_once(world, daemon):
     promoted(world, daemon)
     later(world)
     daemon.instance.wipe_assets([STAGE, CURRENT])
-    start = threading.Barrier(2)
-
-    def tick(_):
-        application = Application(world.application.settings)
-        own = Daemon(application, DECLARED, daemon.instance)
-        start.wait(timeout=30)
-        own.tick(RECONCILIATION)
-        application.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(tick, range(2)))
+    tick_twice_at_once(world, daemon, DECLARED, RECONCILIATION)
 
     assert [len(versions(daemon.instance, key)) for key in (STAGE, CURRENT)] == [1, 1]
 

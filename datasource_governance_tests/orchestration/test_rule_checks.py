@@ -27,6 +27,7 @@ from datasource_governance_tests.orchestration.governed import (
     failure_of,
     stage_run,
 )
+from datasource_governance_tests.orchestration.governed import rule_found as found
 
 KEY = dg.AssetKey(["orders", "stage"])
 MOST = RULES_WITH_A_CHECK_EACH
@@ -47,22 +48,6 @@ def rules_of(policy):
 
 def specs(policy):
     return {one.name: one for one in rule_check_specs(rules_of(policy), KEY)}
-
-
-def found(rule_id, **facts):
-    """Return one rule of a stored validation; it passed unless told otherwise."""
-    return {
-        "id": rule_id,
-        "type": "unique",
-        "severity": "error",
-        "status": "passed",
-        "affected": 0,
-        "rows": [],
-        "truncated": False,
-        "reason": None,
-        "fields": ["id"],
-        **facts,
-    }
 
 
 def results(*rules, policy):

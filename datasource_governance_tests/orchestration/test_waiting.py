@@ -1,7 +1,5 @@
 """Expiry, supersession and stuck promotions: the newest observation of a topic is always true."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +20,7 @@ from datasource_governance_tests.orchestration.ticking import (
     instance_on,
     listed,
     observations,
+    tick_twice_at_once,
 )
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST
 
@@ -294,17 +293,7 @@ def test_a_forged_observation_is_corrected(outdated, name):
 @pytest.mark.parametrize("name", [EXPIRY, STUCK])
 def test_two_ticks_at_once_show_it_once(outdated, name):
     world, daemon = outdated
-    start = threading.Barrier(2)
-
-    def tick(_):
-        application = Application(world.application.settings)
-        own = Daemon(application, DECLARED, daemon.instance)
-        start.wait(timeout=30)
-        own.tick(name)
-        application.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(tick, range(2)))
+    tick_twice_at_once(world, daemon, DECLARED, name)
 
     assert len(shown(daemon, name)) == 1
 

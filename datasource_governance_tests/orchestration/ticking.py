@@ -1,10 +1,13 @@
 """A Dagster instance on Postgres, and sensors that tick on it as the daemon makes them."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import dagster as dg
 
+from datasource_governance.composition import Application
 from datasource_governance.orchestration import metadata
 from datasource_governance.orchestration.assets import GOVERNANCE
 from datasource_governance.orchestration.registry import governed_definitions
@@ -33,6 +36,21 @@ class Daemon:
             instance=self.instance, definitions=self.defs, resources=resources
         ) as context:
             return self.defs.resolve_sensor_def(name).evaluate_tick(context)
+
+
+def tick_twice_at_once(world, daemon, declared, name: str) -> None:
+    """Let two code locations evaluate a sensor at the same time."""
+    start = threading.Barrier(2)
+
+    def tick(_):
+        application = Application(world.application.settings)
+        own = Daemon(application, declared, daemon.instance)
+        start.wait(timeout=30)
+        own.tick(name)
+        application.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(tick, range(2)))
 
 
 def observations(instance, key, topic) -> list[dg.AssetObservation]:

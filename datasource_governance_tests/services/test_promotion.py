@@ -16,9 +16,9 @@ from datasource_governance.errors import NotFoundError
 from datasource_governance.services.approval import quorum_of
 from datasource_governance.services.promotion import (
     PromotionRequest,
-    promotable_stages,
     promote_stage,
 )
+from datasource_governance.services.waiting import WaitingStages
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, TWO_APPROVALS, new_world
 
@@ -64,7 +64,8 @@ def target(world):
 
 
 def promotable(world):
-    return [stage.id for stage in promotable_stages(world.application.work(), world.datasource)]
+    standings = WaitingStages().overview(world.application.work()).standings
+    return [one.stage for one in standings[world.datasource] if one.complete_since]
 
 
 def entry_of(document):

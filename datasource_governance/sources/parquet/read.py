@@ -20,12 +20,13 @@ from datasource_governance.sources.limits import (
     Limits,
     Source,
     check,
+    check_file_bytes,
     plain_bytes,
     size_problems,
 )
 from datasource_governance.sources.parquet.plan import Plan, estimated_bytes, opened, planned
 from datasource_governance.sources.refusal import refused
-from datasource_governance.sources.stored import StoredFile, check_file_bytes, stored_file
+from datasource_governance.sources.stored import StoredFile, stored_file
 from datasource_governance.sources.typed import to_typed
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def read_parquet(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
             and those of `to_typed`. No value is quoted, nothing is chained.
     """
     with stored_file(source) as file:
-        check_file_bytes(file, limits)
+        check_file_bytes(file.name, file.size, limits)
         return file.read(lambda: _read(file, limits), _malformed(file.name))
 
 
