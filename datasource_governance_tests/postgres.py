@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from datasource_governance.persistence.provisioning import (
     dagster_role,
     owner_role,
     provision,
+    reader_role,
     restrict,
 )
 from datasource_governance.persistence.upgrade import upgrade
@@ -77,7 +78,8 @@ def drop_database(connection: psycopg.Connection, database: str) -> None:
 
 def drop_provisioned(admin_url: str, governance: str, dagster: str) -> None:
     """Remove everything that `provision` made."""
-    roles = (owner_role(governance), application_role(governance), dagster_role(dagster))
+    named = (owner_role, application_role, reader_role)
+    roles = (*(role(governance) for role in named), dagster_role(dagster))
     with admin_connection(admin_url) as connection:
         drop_database(connection, governance)
         drop_database(connection, dagster)
@@ -86,7 +88,9 @@ def drop_provisioned(admin_url: str, governance: str, dagster: str) -> None:
             connection.execute(drop.format(sql.Identifier(role)))
 
 
-def _clone(template: Template, source: str, owner: str, *, to: str | None) -> Iterator[str]:
+def _clone(
+    template: Template, source: str, owner: str, *, to: Collection[str] = ()
+) -> Iterator[str]:
     name = unique_name("database")
     create = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(
         sql.Identifier(name), sql.Identifier(owner), sql.Identifier(source)
@@ -128,7 +132,7 @@ def template(cluster: str) -> Iterator[Template]:
 def cloned_governance(template: Template) -> Iterator[GovernanceDatabase]:
     """Yield one database of its own, migrated and empty, and drop it afterwards."""
     owner, application = owner_role(template.governance), application_role(template.governance)
-    for name in _clone(template, template.governance, owner, to=application):
+    for name in _clone(template, template.governance, owner, to=(application,)):
         yield GovernanceDatabase(
             name=name,
             admin_url=_at(template.admin_url, name),
@@ -147,5 +151,5 @@ def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
 @pytest.fixture
 def dagster_database(template: Template) -> Iterator[str]:
     """The URL of an empty database of its own, as Dagster's storage takes it."""
-    for name in _clone(template, template.dagster, dagster_role(template.dagster), to=None):
+    for name in _clone(template, template.dagster, dagster_role(template.dagster)):
         yield _at(template.connections.dagster_url, name)

@@ -8,7 +8,7 @@ Source: SPEC section 17.
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import psycopg
@@ -36,6 +36,11 @@ def owner_role(database: str) -> str:
 def application_role(database: str) -> str:
     """Return the name of the role that the application signs in as."""
     return f"{database}_application"
+
+
+def reader_role(database: str) -> str:
+    """Return the name of the role that reads everything but payloads; give it to auditors."""
+    return f"{database}_reader"
 
 
 def dagster_role(database: str) -> str:
@@ -68,13 +73,13 @@ def provision(
     return attempt("provision the databases", admin, work)
 
 
-def restrict(connection: psycopg.Connection, database: str, *, to: str | None = None) -> None:
-    """Close `database` to everyone but its owner and, where given, role `to`."""
+def restrict(connection: psycopg.Connection, database: str, *, to: Collection[str] = ()) -> None:
+    """Close `database` to everyone but its owner and the roles `to`."""
     name = sql.Identifier(database)
     connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(name))
-    if to is not None:
+    for role in to:
         grant = sql.SQL("GRANT CONNECT ON DATABASE {} TO {}")
-        connection.execute(grant.format(name, sql.Identifier(to)))
+        connection.execute(grant.format(name, sql.Identifier(role)))
 
 
 def _check_names(governance: str, dagster: str) -> None:
@@ -97,6 +102,7 @@ def _provision(
         _check_owners(connection, {governance: owner, dagster: dagster_role(dagster)})
 
         _ensure_role(connection, owner, login=False)
+        _ensure_role(connection, reader_role(governance), login=False)
         governance_url = _ensure_login(
             connection,
             admin.set(username=application, database=governance),
@@ -197,7 +203,7 @@ def _settle(connection: psycopg.Connection, governance: str, dagster: str) -> No
             connection.execute(join.format(sql.Identifier(owner)))
     for database, owner in owners.items():
         _ensure_database(connection, database, owner)
-    restrict(connection, governance, to=application)
+    restrict(connection, governance, to=(application, reader_role(governance)))
     restrict(connection, dagster)
 
 

@@ -253,5 +253,4 @@ class PostgresOutbox:
             self._rows.mine(table, datasource=event.datasource)
         )
         number = self._rows.one(last, "outbox")["last"] + 1
-        row = mapping.flat_row(event) | {"number": number, "delivered_at": None, "attempts": 0}
-        self._rows.insert(table, row)
+        self._rows.insert(table, mapping.flat_row(event) | {"number": number})

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-REVISION = "0001"
+REVISION = "0002"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
 metadata = MetaData(schema="governance")
@@ -57,6 +57,8 @@ attestation = _table(
     _set("signature", LargeBinary),
     _set("stored_at", _INSTANT),
 )
+
+run_attestation = _table("run_attestation", _key("run_id"), _set("attestation_id"))
 
 actor_key = _table(
     "actor_key",
@@ -185,8 +187,24 @@ outbox = _table(
     _set("type"),
     _set("body", LargeBinary),
     _set("created_at", _INSTANT),
-    _mutable("delivered_at", _INSTANT, nullable=True),
+)
+
+outbox_position = _table(
+    "outbox_position",
+    _key("receiver"),
+    _key("datasource"),
+    _mutable("delivered", BigInteger),
     _mutable("attempts", Integer),
+    _mutable("retry_at", _INSTANT, nullable=True),
+)
+
+dead_letter = _table(
+    "dead_letter",
+    _key("receiver"),
+    _key("event"),
+    _set("attempts", Integer),
+    _set("problem"),
+    _set("at", _INSTANT),
 )
 
 evidence = _table(
@@ -211,6 +229,7 @@ evidence_head = _table(
 GOVERNED = (
     actor,
     attestation,
+    run_attestation,
     actor_key,
     key_revocation,
     role_grant,
@@ -226,9 +245,6 @@ GOVERNED = (
 )
 """The tables whose rows evidence speaks about, in an order that foreign keys allow."""
 
-DELIVERY_STATE = frozenset({"delivered_at", "attempts"})
-"""Columns of the outbox that tell how far delivery got; they are no evidence."""
-
 
 def immutable_columns(table: Table) -> list[Column[object]]:
     """Return the columns that never change, payloads included."""
@@ -237,8 +253,4 @@ def immutable_columns(table: Table) -> list[Column[object]]:
 
 def mutable_columns(table: Table) -> list[Column[object]]:
     """Return the columns that transitions may change and evidence follows."""
-    return [
-        column
-        for column in table.columns
-        if column.info.get("mutable") and column.name not in DELIVERY_STATE
-    ]
+    return [column for column in table.columns if column.info.get("mutable")]

@@ -14,7 +14,12 @@ from sqlalchemy import URL, Connection, NullPool, create_engine, func, select, t
 
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.administration import administrative_url, attempt
-from datasource_governance.persistence.provisioning import SCHEMA, application_role, owner_role
+from datasource_governance.persistence.provisioning import (
+    SCHEMA,
+    application_role,
+    owner_role,
+    reader_role,
+)
 
 _LOCK_SECONDS = 5
 # One migration at a time in a database; any number that nothing else there uses will do.
@@ -56,6 +61,7 @@ def _upgrade(admin: URL, database: str) -> None:
         config = _config()
         config.attributes["connection"] = connection
         config.attributes["application_role"] = application_role(database)
+        config.attributes["reader_role"] = reader_role(database)
         command.upgrade(config, "head")
 
 

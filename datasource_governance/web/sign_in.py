@@ -3,11 +3,8 @@
 Source: SPEC section 16.
 """
 
-import hmac
-import secrets
-from collections.abc import Callable, MutableMapping
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import anyio
 from anyio import CapacityLimiter
@@ -15,21 +12,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from datasource_governance.errors import GovernanceError
 from datasource_governance.web.accounts import Account, Accounts, canonical_name
 from datasource_governance.web.attempts import Attempts
 from datasource_governance.web.audit import record
+from datasource_governance.web.forms import form_token, is_shown_here, read_form
 from datasource_governance.web.identity import Authenticator, peer, session_of
-from datasource_governance.web.messages import read_body
 from datasource_governance.web.pages import SIGN_IN, SIGN_OUT, sign_in_page, signed_in_page
 
-MAXIMUM_FORM_BYTES = 8 * 1024
 # Each verification takes 64 MiB and a processor for tens of milliseconds.
 _VERIFICATIONS_AT_ONCE = 2
 _WRONG = "That account and password do not belong together."
-_FORM_TOKEN = "form"  # noqa: S105 - the name of the token in the session
-
-Session = MutableMapping[str, Any]
 
 
 class SignIn:
@@ -66,16 +58,16 @@ class SignIn:
     async def show(self, request: Request) -> Response:
         """Show the form, or who is signed in."""
         identity = request.state.identity
-        token = _form_token(request.session)
+        token = form_token(request.session)
         if identity is not None:
             return signed_in_page(identity, token)
         return sign_in_page(token, local_path(request.query_params.get("next", "")))
 
     async def sign_in(self, request: Request) -> Response:
         """Begin a session, or show the form again with what is wrong."""
-        form = await _form(request)
+        form = await read_form(request)
         destination = local_path(form.get("next", ""))
-        if not _is_shown_here(request.session, form):
+        if not is_shown_here(request.session, form):
             problem = "This form was too old. Please try again."
             return self._again(request, destination, problem, 403)
         name = canonical_name(form.get("name", ""))
@@ -97,8 +89,8 @@ class SignIn:
 
     async def sign_out(self, request: Request) -> Response:
         """End the session of this browser."""
-        form = await _form(request)
-        if _is_shown_here(request.session, form):
+        form = await read_form(request)
+        if is_shown_here(request.session, form):
             request.session.clear()
             record("signed_out", peer=peer(request.scope))
         return RedirectResponse(SIGN_IN, 303)
@@ -113,7 +105,7 @@ class SignIn:
         return account
 
     def _again(self, request: Request, destination: str, problem: str, status: int) -> Response:
-        token = _form_token(request.session)
+        token = form_token(request.session)
         return sign_in_page(token, destination, problem=problem, status=status)
 
 
@@ -126,21 +118,3 @@ def local_path(text: str) -> str:
     is_local = not parts.scheme and not parts.netloc and text.isprintable()
     # Browsers read a backslash as a slash, and two slashes as the beginning of a host.
     return text if is_local and text.startswith("/") and text[1:2] not in ("/", "\\") else "/"
-
-
-def _form_token(session: Session) -> str:
-    token: str = session.setdefault(_FORM_TOKEN, secrets.token_urlsafe(24))
-    return token
-
-
-def _is_shown_here(session: Session, form: dict[str, str]) -> bool:
-    expected, given = str(session.get(_FORM_TOKEN) or ""), form.get("token", "")
-    return bool(expected) and hmac.compare_digest(expected.encode(), given.encode())
-
-
-async def _form(request: Request) -> dict[str, str]:
-    try:
-        body = await read_body(request.receive, MAXIMUM_FORM_BYTES)
-        return dict(parse_qsl(body.decode("ascii"), max_num_fields=10))
-    except (GovernanceError, ValueError):
-        return {}

@@ -16,7 +16,11 @@ from datasource_governance_tests.world import World
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 TABLES = sorted(table.name for table in tables.metadata.tables.values())
-MUTABLE = upgrade._scripts().get_revision(tables.REVISION).module.MUTABLE
+MUTABLE = {
+    table: columns
+    for script in reversed(list(upgrade._scripts().walk_revisions()))
+    for table, columns in script.module.MUTABLE.items()
+}
 CHANGED = {
     "TEXT": "'?'",
     "BYTEA": "'?'",

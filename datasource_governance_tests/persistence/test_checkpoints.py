@@ -104,7 +104,7 @@ def backup(world: World) -> Iterator[Application]:
                 *map(sql.Identifier, (name, database.owner_role, database.name))
             )
         )
-        restrict(connection, name, to=database.application_role)
+        restrict(connection, name, to=(database.application_role,))
     url = make_url(database.application_url).set(database=name)
     copied = replace(database, application_url=url.render_as_string(hide_password=False))
     application = Application(settings(copied, world.application.settings.state))

@@ -152,7 +152,7 @@ def test_the_tables_are_written_for_the_revision_that_upgrading_leads_to() -> No
 @pytest.mark.parametrize(
     ("change", "revision"),
     [
-        ("UPDATE governance.alembic_version SET version_num = '0002'", "0002"),
+        ("UPDATE governance.alembic_version SET version_num = '9998'", "9998"),
         ("DELETE FROM governance.alembic_version", None),
         ("DROP TABLE governance.alembic_version", None),
         ("DROP SCHEMA governance CASCADE", None),

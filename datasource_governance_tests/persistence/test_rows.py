@@ -91,17 +91,6 @@ def test_a_payload_counts_by_its_digest_as_sent_and_as_the_server_computes_it(to
     ]
 
 
-def test_how_far_delivery_got_is_not_committed_to():
-    row = {column.name: None for column in tables.outbox.columns}
-
-    delivered = row | {"delivered_at": ORDERS["created_at"], "attempts": 3}
-
-    assert mutable_commitment(tables.outbox, delivered) is None
-    assert immutable_commitment(tables.outbox, delivered) == immutable_commitment(
-        tables.outbox, row
-    )
-
-
 def test_a_key_is_the_primary_key_in_order_as_texts():
     row = {"tenant": "t", "chain": "c", "sequence": 7}
 

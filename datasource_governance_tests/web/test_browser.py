@@ -33,6 +33,7 @@ def opened(browser: Browser, **options) -> Page:
 def sign_in(page: Page, governed: Serving, name: str, path: str = "/") -> None:
     """Sign in with the keyboard alone."""
     page.goto(f"http://127.0.0.1:{governed.port}{path}")
+    expect(page.get_by_label("Account")).to_be_focused()  # the page focuses it once it is drawn
     page.keyboard.type(name)
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)

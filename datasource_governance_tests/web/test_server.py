@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from datasource_governance.errors import GuardError, InvalidArgumentError
+from datasource_governance.web.forms import read_form
 from datasource_governance.web.policy import READ, need_of_route
 from datasource_governance.web.server import (
     KEPT_ROUTES,
@@ -32,7 +33,7 @@ GONE = {
 
 async def who(request: Request) -> JSONResponse:
     """Tell what a page behind the gate knows of whoever asks."""
-    form = dict(await request.form()) if request.method == "POST" else {}
+    form = await read_form(request) if request.method == "POST" else {}
     return JSONResponse(
         {
             "actor": request.state.actor,

@@ -1,4 +1,3 @@
-# noqa: INP001  Alembic runs it as a script
 """Runs the migrations on the connection that `persistence.upgrade` hands over, never on its own.
 
 A migration finds the application's role, which it grants to, in

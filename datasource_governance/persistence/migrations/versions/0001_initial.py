@@ -6,6 +6,8 @@ and TRUNCATE of what never changes, by privilege and by a trigger that also fire
 
 from alembic import context, op
 
+from datasource_governance.persistence.migrations.protection import protect
+
 revision = "0001"
 down_revision = None
 
@@ -208,26 +210,5 @@ def upgrade() -> None:
     op.execute(TABLES)
     op.execute(f"GRANT USAGE ON SCHEMA governance TO {quoted}")
     for table, mutable in MUTABLE.items():
-        _protect(table, mutable)
-        op.execute(f"GRANT SELECT, INSERT ON {table} TO {quoted}")
-        if mutable:
-            op.execute(f"GRANT UPDATE ({', '.join(mutable)}) ON {table} TO {quoted}")
+        protect(table, mutable, quoted)
     op.execute(f"GRANT SELECT ON alembic_version TO {quoted}")
-
-
-def _protect(table: str, mutable: tuple[str, ...]) -> None:
-    arguments = ", ".join(f"'{column}'" for column in mutable)
-    own = "tenant = nullif(pg_catalog.current_setting('governance.tenant', true), '')"
-    op.execute(
-        f"""
-        CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON {table}
-            FOR EACH ROW EXECUTE FUNCTION refuse_change({arguments});
-        CREATE TRIGGER no_truncate BEFORE TRUNCATE ON {table}
-            FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-        ALTER TABLE {table} ENABLE ALWAYS TRIGGER append_only;
-        ALTER TABLE {table} ENABLE ALWAYS TRIGGER no_truncate;
-        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
-        ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
-        CREATE POLICY tenant ON {table} USING ({own}) WITH CHECK ({own});
-        """
-    )
