@@ -34,6 +34,7 @@ from datasource_governance.domain.subjects import (
 )
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance.orchestration.assets import GOVERNANCE
+from datasource_governance.orchestration.outbox import OUTBOX
 from datasource_governance.orchestration.reconciliation import RECONCILIATION
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.orchestration.waiting import EXPIRY, STUCK, SUPERSESSION
@@ -52,7 +53,7 @@ from datasource_governance.services.staging import (
 )
 from datasource_governance.signing import Signer
 
-SENSORS: Final = ("approval_quorum", EXPIRY, SUPERSESSION, STUCK, RECONCILIATION)
+SENSORS: Final = ("approval_quorum", EXPIRY, SUPERSESSION, STUCK, RECONCILIATION, OUTBOX)
 _DECLARATION: Final = {
     "id": "orders",
     "kind": "static",
@@ -70,6 +71,7 @@ _DECLARATION: Final = {
         },
     },
 }
+_RECEIVERS: Final = '[[receiver]]\nname = "archive"\nkind = "file"\npath = "events.jsonl"\n'
 # Copies behind the application's back: what is measured reads rows and heads, not commitments.
 _COPIES: Final = """
 CREATE TEMP TABLE copy AS SELECT n, gen_random_uuid()::text AS id FROM generate_series(1, {n}) n;
@@ -217,6 +219,7 @@ def _office() -> Iterator[Office]:
         server = opened.enter_context(EmbeddedPostgres.start(folder / "postgres"))
         connections = provision(server.url)
         upgrade(server.url)
+        (folder / "receivers.toml").write_text(_RECEIVERS)
         application = Application(_settings(connections, folder))
         opened.callback(application.close)
         instance = opened.enter_context(_instance(folder / "dagster", connections.dagster_url))
@@ -233,6 +236,7 @@ def _settings(connections: Connections, folder: Path) -> Settings:
         actor=None,
         dagster_url="http://127.0.0.1:1",
         administrative_url=None,
+        receivers=folder / "receivers.toml",
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datasource_governance.errors import GovernanceError
     from datasource_governance.evaluation.compile import pandera_schema
     from datasource_governance.evaluation.evaluate import validate, validate_file
+    from datasource_governance.evaluation.producing import producer_evidence
     from datasource_governance.orchestration.registry import governed_definitions
     from datasource_governance.sources.sql.read import SqlSource
 
@@ -21,6 +22,7 @@ _HOMES = {
     "governed_definitions": "datasource_governance.orchestration.registry",
     "pandera_schema": "datasource_governance.evaluation.compile",
     "parse_quality_policy": "datasource_governance.domain.quality_policy",
+    "producer_evidence": "datasource_governance.evaluation.producing",
     "read_declarations": "datasource_governance.declarations",
     "validate": "datasource_governance.evaluation.evaluate",
     "validate_file": "datasource_governance.evaluation.evaluate",
@@ -32,6 +34,7 @@ __all__ = [
     "governed_definitions",
     "pandera_schema",
     "parse_quality_policy",
+    "producer_evidence",
     "read_declarations",
     "validate",
     "validate_file",

@@ -10,15 +10,17 @@ import hashlib
 import os
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datasource_governance.artifact_ports import ArtifactBackend, ArtifactEvaluator
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.errors import InvalidArgumentError, NotFoundError
+from datasource_governance.outbox_ports import Receiver
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ DEFAULT_STATE = ".governance"
 CHECKPOINT_ACTOR = "checkpointer"
 CONNECTIONS_FILE = "connections.env"
 CODE_LOCATION = "datasource_governance.definitions"
+_TENANT = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,8 @@ class Settings:
     `GOVERNANCE_DAGSTER_URL` (where `stage create` launches runs), `DATABASE_URL` (administrative),
     `GOVERNANCE_CHECKPOINTS` (directory or fsspec address in which checkpoints are kept, out of
     reach of who owns the database), `GOVERNANCE_CHECKPOINT_ACTOR` (whose key signs them, default
-    `checkpointer`).
+    `checkpointer`), `GOVERNANCE_RECEIVERS` (TOML file that says who is told of events),
+    `GOVERNANCE_ARTIFACTS` (directory or fsspec address of artifacts, default `<state>/artifacts`).
     """
 
     database_url: str | None
@@ -58,16 +62,22 @@ class Settings:
     administrative_url: str | None
     checkpoints: str | None = None
     checkpoint_actor: str = CHECKPOINT_ACTOR
+    receivers: Path | None = None
+    artifacts: str | None = None
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings of this process; the connections file fills what is not exported."""
+    """Return the settings of this process; the connections file fills what is not exported.
+
+    Raises:
+        InvalidArgumentError: when GOVERNANCE_TENANT has another form than an id.
+    """
     state = Path(environment.get("GOVERNANCE_STATE", DEFAULT_STATE))
     demo = Path(__file__).parent / "demo" / "datasources"
     return Settings(
         database_url=environment.get("GOVERNANCE_DATABASE_URL")
         or _written(state / CONNECTIONS_FILE),
-        tenant=environment.get("GOVERNANCE_TENANT", "default"),
+        tenant=_checked_tenant(environment.get("GOVERNANCE_TENANT", "default")),
         state=state,
         keys=Path(environment.get("GOVERNANCE_KEYS", state / "keys")),
         datasources=Path(environment.get("GOVERNANCE_DATASOURCES", demo)),
@@ -76,7 +86,17 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         administrative_url=environment.get("DATABASE_URL"),
         checkpoints=environment.get("GOVERNANCE_CHECKPOINTS"),
         checkpoint_actor=environment.get("GOVERNANCE_CHECKPOINT_ACTOR", CHECKPOINT_ACTOR),
+        receivers=Path(named) if (named := environment.get("GOVERNANCE_RECEIVERS")) else None,
+        artifacts=environment.get("GOVERNANCE_ARTIFACTS"),
     )
+
+
+def _checked_tenant(tenant: str) -> str:
+    if not _TENANT.fullmatch(tenant):
+        raise InvalidArgumentError(
+            f"GOVERNANCE_TENANT is {tenant!r}; expected 1-63 of a-z 0-9 _, first a letter"
+        )
+    return tenant
 
 
 def _written(path: Path) -> str | None:
@@ -130,6 +150,24 @@ class Application:
 
         return PanderaEvaluator()
 
+    def artifacts(self) -> ArtifactBackend:
+        """Return where artifacts are kept: below the state unless another place is configured."""
+        from datasource_governance.artifacts.local import LocalArtifacts
+        from datasource_governance.artifacts.remote import RemoteArtifacts
+
+        state, tenant = self.settings.state, self.settings.tenant
+        place = self.settings.artifacts or str(state / "artifacts")
+        protocol, separator, path = place.partition("://")
+        if separator and protocol != "file":
+            return RemoteArtifacts(place, tenant, state / "uploads")
+        return LocalArtifacts(Path(path if separator else place), tenant)
+
+    def artifact_evaluator(self) -> ArtifactEvaluator:
+        """Return what looks into artifacts; importing it brings in the engines."""
+        from datasource_governance.evaluation.artifacts import ArtifactReader
+
+        return ArtifactReader()
+
     def verify_evidence(
         self,
         progress: Callable[[int], None] | None = None,
@@ -158,6 +196,21 @@ class Application:
                 "it must be out of reach of who owns the database"
             )
         return CheckpointFiles(place)
+
+    def receivers(self) -> Sequence[Receiver]:
+        """Return who is told of events; nobody where no settings file is named.
+
+        The file and the secrets it names are read each time, so a change needs no restart.
+
+        Raises:
+            InvalidPolicyError: with everything that is wrong with the file.
+            InvalidArgumentError: when it cannot be read.
+        """
+        from datasource_governance.receivers.settings import read_receivers
+
+        if self.settings.receivers is None:
+            return ()
+        return read_receivers(self.settings.receivers, self.settings.dagster_url)
 
     def delivery_folder(self, declaration: Datasource) -> Path:
         """Return the folder of a datasource's deliveries; a relative one is below the state.

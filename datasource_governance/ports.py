@@ -11,11 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, Self
 
-from datasource_governance.domain.actor import Actor, ActorId, Grant
+from datasource_governance.authority_ports import Authority
 from datasource_governance.domain.approval import Decision
-from datasource_governance.domain.attestation import ActorKey, Attestation
 from datasource_governance.domain.canonical import Sha256
-from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import Break, Entry, Head
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
@@ -24,6 +22,7 @@ from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Validation
+from datasource_governance.outbox_ports import Deliveries, Outbox
 
 
 class Payload(Protocol):
@@ -98,8 +97,8 @@ class Stages(Protocol):
         """Return it locked until the transaction ends; the datasource is locked before."""
         ...
 
-    def attested_by(self, attestation_id: str) -> Stage | None:
-        """Return the stage that was created under an attestation, if any."""
+    def attested_by(self, attestation_id: str, datasource: str) -> Stage | None:
+        """Return the stage of a datasource that was created under an attestation, if any."""
         ...
 
     def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
@@ -111,6 +110,15 @@ class Stages(Protocol):
 
         Those that have a decision, or are ready, or are bound to something else than the datasource
         now is.
+        """
+        ...
+
+    def awaiting_approval(
+        self, datasources: Collection[str], *, before: Stage | None, limit: int
+    ) -> Sequence[Stage]:
+        """Return up to `limit` stages that await approval, of any of these datasources.
+
+        Newest first, from the next older one than `before` on.
         """
         ...
 
@@ -140,6 +148,10 @@ class Decisions(Protocol):
 
     def about(self, stage: str) -> Sequence[Decision]:
         """Return every decision about a stage, oldest first."""
+        ...
+
+    def about_any(self, stages: Collection[str]) -> Sequence[Decision]:
+        """Return every decision about any of these stages, oldest first."""
         ...
 
     def about_open(self, datasource: str) -> Sequence[Decision]:
@@ -182,66 +194,6 @@ class Materializations(Protocol):
 
     def payload(self, materialization: str) -> bytes:
         """Return the stored payload."""
-        ...
-
-
-class Authority(Protocol):
-    """Actors, keys, grants and attestations."""
-
-    def actor(self, actor: ActorId) -> Actor | None:
-        """Return a registered actor."""
-        ...
-
-    def actors(self) -> Sequence[Actor]:
-        """Return all actors, ordered by id."""
-        ...
-
-    def add_actor(self, actor: Actor) -> None:
-        """Store an actor."""
-        ...
-
-    def key(self, key: Sha256) -> ActorKey | None:
-        """Return a registered key, with its revocation."""
-        ...
-
-    def keys(self, actor: ActorId | None) -> Sequence[ActorKey]:
-        """Return the keys of one actor or of all, oldest first."""
-        ...
-
-    def add_key(self, key: ActorKey) -> None:
-        """Store a key."""
-        ...
-
-    def revoke_key(self, key: Sha256, attestation_id: str, now: datetime) -> None:
-        """Record that a key no longer attests."""
-        ...
-
-    def grants(self, actor: ActorId | None = None) -> Sequence[Grant]:
-        """Return the grants in force, of one actor or of all."""
-        ...
-
-    def add_grant(self, grant: Grant) -> None:
-        """Store a grant."""
-        ...
-
-    def withdraw_grant(self, grant_id: str, attestation_id: str, now: datetime) -> None:
-        """Record that a grant is no longer in force."""
-        ...
-
-    def attestation(self, attestation_id: str) -> Attestation | None:
-        """Return a stored attestation."""
-        ...
-
-    def add_attestation(self, attestation: Attestation, now: datetime) -> None:
-        """Store an attestation; its id and nonce can be stored once."""
-        ...
-
-
-class Outbox(Protocol):
-    """Events for other systems."""
-
-    def add(self, event: Event) -> None:
-        """Store an event behind the datasource's earlier ones; the datasource is locked."""
         ...
 
 
@@ -340,6 +292,11 @@ class UnitOfWork(Protocol):
     @property
     def outbox(self) -> Outbox:
         """Events for other systems."""
+        ...
+
+    @property
+    def deliveries(self) -> Deliveries:
+        """How far receivers got with them."""
         ...
 
     @property

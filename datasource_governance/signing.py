@@ -1,14 +1,15 @@
-"""The signer's side: Ed25519 keys in files, and attestations made with them.
+"""The signer's side: Ed25519 keys in files, and what is signed with them.
 
 A private key is a PKCS #8 PEM file of mode 0600 named after its actor; nothing but its owner's
 command line needs it. The server knows public keys only.
 
-Source: SPEC sections 7 and 16 (`key create`); RFC 8032, RFC 5958.
+Source: SPEC sections 7 and 16 (`key create`); RFC 8032, RFC 5958; RFC 7519 and 8725 for tokens.
 """
 
 import secrets
+import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from datasource_governance import private_files
@@ -16,6 +17,12 @@ from datasource_governance.domain.actor import ActorId, person
 from datasource_governance.domain.attestation import Action, Attestation, Claims, key_id
 from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.errors import InvalidArgumentError
+
+TOKEN_TYPE = "datasource-governance-actor+jwt"  # noqa: S105 - a type that everybody may know
+"""The `typ` of a token that an actor signed; it tells such tokens from an issuer's."""
+TOKEN_ALGORITHM = "Ed25519"  # noqa: S105 - as above
+TOKEN_LIFETIME = timedelta(minutes=5)
+"""How long a token holds at most."""
 
 
 def create_key(directory: Path, actor: str) -> Path:
@@ -127,3 +134,26 @@ class Signer:
             nonce=secrets.token_hex(16),
         )
         return Attestation(claims=claims, signature=self.sign(claims.signed_bytes()))
+
+    def bearer_token(self, audience: str, lifetime: timedelta = TOKEN_LIFETIME) -> str:
+        """Return a token by which one governed webserver knows this actor for a short time.
+
+        `audience` is the webserver's origin, such as `https://governance.example`: at any other the
+        token is worthless. It is for GraphQL alone, and no attestation can be made from it. A
+        webserver refuses what holds for longer than `TOKEN_LIFETIME`.
+        """
+        from joserfc import jwt
+        from joserfc.jwk import OKPKey
+
+        issued_at = int(time.time())
+        claims: dict[str, object] = {
+            "iss": self.actor,
+            "sub": self.actor,
+            "aud": audience,
+            "iat": issued_at,
+            "exp": issued_at + int(lifetime.total_seconds()),
+            "jti": secrets.token_hex(16),
+        }
+        header = {"alg": TOKEN_ALGORITHM, "kid": self.key, "typ": TOKEN_TYPE}
+        key = OKPKey.import_key(self._private)
+        return jwt.encode(header, claims, key, algorithms=[TOKEN_ALGORITHM])

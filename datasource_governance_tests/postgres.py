@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class GovernanceDatabase:
     application_url: str
     application_role: str
     owner_role: str
+    reader_role: str
 
 
 def unique_name(kind: str) -> str:
@@ -103,6 +105,19 @@ def _clone(
         drop_database(connection, name)
 
 
+@contextmanager
+def auditor_login(database: GovernanceDatabase) -> Iterator[str]:
+    """Yield the URL of a login that was given the reader's role, as `db upgrade` says."""
+    login, password = unique_name("auditor"), secrets.token_hex()
+    with admin_connection(database.admin_url) as connection:
+        connection.execute(f"CREATE ROLE {login} LOGIN PASSWORD '{password}'")
+        connection.execute(f"GRANT {database.reader_role} TO {login}")
+    url = make_url(database.application_url).set(username=login, password=password)
+    yield url.render_as_string(hide_password=False)
+    with admin_connection(database.admin_url) as connection:
+        connection.execute(f"DROP ROLE {login}")
+
+
 def _at(url: str, database: str) -> str:
     return make_url(url).set(database=database).render_as_string(hide_password=False)
 
@@ -132,13 +147,15 @@ def template(cluster: str) -> Iterator[Template]:
 def cloned_governance(template: Template) -> Iterator[GovernanceDatabase]:
     """Yield one database of its own, migrated and empty, and drop it afterwards."""
     owner, application = owner_role(template.governance), application_role(template.governance)
-    for name in _clone(template, template.governance, owner, to=(application,)):
+    reader = reader_role(template.governance)
+    for name in _clone(template, template.governance, owner, to=(application, reader)):
         yield GovernanceDatabase(
             name=name,
             admin_url=_at(template.admin_url, name),
             application_url=_at(template.connections.governance_url, name),
             application_role=application,
             owner_role=owner,
+            reader_role=reader,
         )
 
 
@@ -151,5 +168,10 @@ def governance_database(template: Template) -> Iterator[GovernanceDatabase]:
 @pytest.fixture
 def dagster_database(template: Template) -> Iterator[str]:
     """The URL of an empty database of its own, as Dagster's storage takes it."""
+    yield from cloned_dagster(template)
+
+
+def cloned_dagster(template: Template) -> Iterator[str]:
+    """Yield the URL of one empty database for Dagster's storage, and drop it afterwards."""
     for name in _clone(template, template.dagster, dagster_role(template.dagster)):
         yield _at(template.connections.dagster_url, name)

@@ -34,6 +34,8 @@ ROLES = {
     "stage.reject": "approver",
     "stage.promote": "operator",
 }
+LAUNCHED = {"stage": "stage", "current": "promote"}
+"""The beginning of the job's name by the last part of the asset that it is about."""
 
 
 @dataclass
@@ -173,7 +175,8 @@ class Verifier:
             kind = registered.get("kind", "actor")
             require((key["actor"], key["kind"]) == (registered["actor"], kind), "owner of a key")
         for claims in self.attestations.values():
-            self.require_role(claims["actor"], ROLES.get(claims["action"], "administrator"))
+            if claims["action"] != "run.launch":  # needs what the run did, which is held there
+                self.require_role(claims["actor"], ROLES.get(claims["action"], "administrator"))
 
     def facts_of_key(self, key: str) -> dict:
         for entry in self.authority:
@@ -241,9 +244,26 @@ class Verifier:
         )
         if columns["attestation_id"] is not None:
             claims = self.attestations[columns["attestation_id"]]
-            said = claims["action"], claims["actor"], claims["subject"]["file_sha256"]
-            meant = "stage.create", columns["creator"], columns["delivery_sha256"]
-            require(said == meant, "who brought the delivery")
+            require(claims["actor"] == columns["creator"], "who brought the delivery")
+            if claims["action"] == "run.launch":
+                self.require_launch(claims, "stage", "steward")
+            else:
+                said = claims["action"], claims["subject"]["file_sha256"]
+                meant = "stage.create", columns["delivery_sha256"]
+                require(said == meant, "what was brought")
+
+    def require_launch(self, claims: dict, asset: str, role: str) -> None:
+        """Require that the webserver signed for a launch of exactly this, by who may do it."""
+        launched, datasource = claims["subject"], self.stage["datasource"]
+        require(self.keys[claims["key"]]["kind"] == "gateway", "a launch is a gateway's to sign")
+        require(set(launched) == {"run_id", "job", "assets", "config_hash"}, "fields of a launch")
+        meant = (
+            f"{datasource}/{asset}" in launched["assets"]
+            if launched["assets"]
+            else launched["job"] == f"{LAUNCHED[asset]}_{datasource}"
+        )
+        require(meant, "what was launched")
+        self.require_role(claims["actor"], role)
 
     def subject(self) -> dict:
         """Return what decisions and promotions of the stage are bound to."""
@@ -263,10 +283,7 @@ class Verifier:
         require(said == meant, "the promotion")
         require(made["created_by"] == facts["actor"], "who promoted")
         if facts["actor"] != "system":
-            (attestation,) = self.promotion.attestations()
-            claims = self.attestations[attestation]
-            signed = claims["action"], claims["actor"], claims["subject"]
-            require(signed == ("stage.promote", facts["actor"], self.subject()), "promotion")
+            self.check_promoter(facts)
         (subject,) = self.statement["subject"]
         require(set(subject) == {"name", "digest"}, "fields of the subject")
         require(subject["name"] == f"{made['datasource']}/{made['id']}", "name of the subject")
@@ -275,6 +292,18 @@ class Verifier:
             "datasourceGovernancePayloadV1": made["payload_fingerprint"],
         }
         require(subject["digest"] == digests, "digests of the subject")
+
+    def check_promoter(self, facts: dict) -> None:
+        provenance = json.loads(self.made["provenance"])
+        require(provenance["promotion_attestation"] == facts["attestation"], "who promoted")
+        claims = self.attestations[facts["attestation"]]
+        require(claims["actor"] == facts["actor"], "promoter")
+        if claims["action"] == "run.launch":
+            self.require_launch(claims, "current", "operator")
+            return
+        require(self.promotion.attestations() == [facts["attestation"]], "kept with the promotion")
+        signed = claims["action"], claims["subject"]
+        require(signed == ("stage.promote", self.subject()), "promotion")
 
     def check_policies(self) -> None:
         bound = {

@@ -13,11 +13,11 @@ ROOT = Path(__file__).parent.parent
 
 @pytest.fixture
 def benchmarks(tmp_path):
-    """Run `python -m benchmarks` with a cache of its own."""
+    """Run `python -m benchmarks`, or one that stands alone, with a cache of its own."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, module: str = "benchmarks") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "benchmarks", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
             capture_output=True,
@@ -73,3 +73,40 @@ def test_an_unknown_engine_is_refused_with_the_known_ones(benchmarks):
     assert ended.returncode == 2
     assert "slow_polars" in ended.stderr
     assert "hand_duckdb" in ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_decisions_are_counted_beside_the_raw_commits_of_a_server_that_waits_for_the_disk(
+    benchmarks,
+):
+    ended = benchmarks(
+        *("--clients", "2", "--decisions", "2", "--rounds", "1"), module="benchmarks.approval"
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "2 clients, 1 rounds, fsync on" in ended.stdout
+    rows = [line.split(" | ") for line in ended.stdout.splitlines() if " (" in line]
+    assert [row[0].removeprefix("| ") for row in rows] == [
+        "raw commits of one row",
+        "decisions, each client in a datasource of its own",
+        "decisions, all clients in one datasource",
+    ]
+    assert rows[0][2].startswith("1.00 ")
+
+
+@pytest.mark.slow
+def test_what_an_artifact_costs_is_measured_beside_a_plain_file(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchmarks.artifacts", "2000", "--rounds", "1"],
+        cwd=ROOT,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["plain", "artifact", "here"]
+    assert "artifact to plain: " in ended.stdout

@@ -5,6 +5,7 @@ HTML comments before a block, invisible to readers, say what to do with it:
 - `file: NAME`: it is a file of that name;
 - `run`, `run: exits 1`: it is run by a shell, which ends with that code;
 - `stands for: dev`, `stands for: sensor`: it needs a running system; what that does is done here;
+- `stands for: bob`: somebody decides in a browser; here bob approves what waits;
 - `policy: KIND`: it is a policy of that kind;
 - `prints`: it is what the Python block before it prints;
 - `shows`: its lines are among those that the commands before it print.
@@ -22,12 +23,16 @@ from pathlib import Path
 
 import pytest
 
-from datasource_governance.cli.founding import found
+from datasource_governance.cli.approval import decide
+from datasource_governance.cli.demo_accounts import demo_accounts
+from datasource_governance.cli.founding import found, signer_of
 from datasource_governance.composition import Application, read_settings
+from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.approval_policy import parse_approval_policy
 from datasource_governance.domain.policy_version import PolicyKind
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.retention_policy import parse_retention_policy
+from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.strict_json import parse_json
 from datasource_governance.services.promotion import (
     PromotionRequest,
@@ -162,8 +167,9 @@ def run(commands: str) -> subprocess.CompletedProcess[str]:
 
 
 def stand_in_for_dev() -> None:
-    settings = read_settings()
-    found(settings.database_url, settings.dagster_url).close()
+    application = found(read_settings())
+    demo_accounts(application)
+    application.close()
 
 
 def stand_in_for_sensor() -> None:
@@ -175,7 +181,17 @@ def stand_in_for_sensor() -> None:
     application.close()
 
 
-STAND_INS = {"dev": stand_in_for_dev, "sensor": stand_in_for_sensor}
+def stand_in_for_bob() -> None:
+    application = Application(read_settings())
+    with application.work() as work:
+        waiting = work.stages.list(None, (StageState.AWAITING_APPROVAL,))
+    for stage in waiting:
+        bob = signer_of(application, "bob")
+        decide(application, bob, Verdict.APPROVE, stage.id, "Approved on the page.")
+    application.close()
+
+
+STAND_INS = {"dev": stand_in_for_dev, "sensor": stand_in_for_sensor, "bob": stand_in_for_bob}
 
 
 @pages_with(lambda block: block.language == "json")

@@ -18,6 +18,7 @@ from datasource_governance.domain import (
 )
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.event import EVENT_TYPES, EXPIRING
 from datasource_governance.domain.evidence import BreakKind
 from datasource_governance.domain.materialization import Disposition
 from datasource_governance.domain.policy_keys import Record, Variants
@@ -28,6 +29,7 @@ from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.validation import Outcome, Reason, Status
 from datasource_governance.orchestration.check_names import FIXED
 from datasource_governance.orchestration.metadata import NAMESPACE
+from datasource_governance.receivers import settings as receivers
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "datasource_governance"
@@ -96,6 +98,13 @@ def evidence_kinds() -> set[str]:
     )
 
 
+def event_types() -> set[str]:
+    """Return the type of every event that a service records."""
+    recorded = (call.args[2:3] for called, call in calls() if called == "record")
+    kinds = texts(kind for kinds in recorded for kind in kinds)
+    return {f"datasource.{kind}" for kind in kinds | {EXPIRING}}
+
+
 def metadata_keys() -> set[str]:
     spelled = "".join(path.read_text() for path in (PACKAGE / "orchestration").glob("*.py"))
     named = re.sub(r"\{(?:metadata\.)?NAMESPACE\}", NAMESPACE, spelled)
@@ -156,12 +165,17 @@ REFERENCE: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "stage states": ("docs/reference/states.md", lambda: StageState),
     "verdicts": ("docs/reference/states.md", lambda: Verdict),
     "dispositions": ("docs/reference/states.md", lambda: Disposition),
+    "event types": ("docs/reference/events.md", event_types),
+    "keys of receivers": (
+        "docs/reference/configuration.md",
+        lambda: keys_of(receivers._settings(Path(), "")) - {"receiver"},
+    ),
     "error codes": ("docs/reference/errors.md", error_codes),
     "metadata keys": ("docs/reference/metadata.md", metadata_keys),
     "fixed check names": ("docs/reference/metadata.md", lambda: FIXED),
     "environment variables": ("docs/reference/configuration.md", environment_variables),
     "keys of declarations": ("docs/reference/configuration.md", declaration_keys),
-    "roles": ("docs/reference/configuration.md", lambda: Role),
+    "roles": ("docs/reference/authority.md", lambda: Role),
     "kinds of breaks": ("docs/explanation/evidence.md", lambda: BreakKind),
     "kinds of evidence": ("docs/explanation/evidence.md", evidence_kinds),
 }
@@ -176,6 +190,10 @@ def test_reference_names_every_word_of(concept):
 
     assert known
     assert missing == []
+
+
+def test_receivers_can_choose_among_all_types_of_events():
+    assert set(EVENT_TYPES) == event_types()
 
 
 def test_reference_names_every_problem_kind():

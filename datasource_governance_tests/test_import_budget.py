@@ -46,7 +46,12 @@ def test_the_package_loads_nothing_but_itself(module):
 
 
 @pytest.mark.parametrize(
-    "module", ["datasource_governance.definitions", "datasource_governance.cli"]
+    "module",
+    [
+        "datasource_governance.definitions",
+        "datasource_governance.cli",
+        "datasource_governance.orchestration.coordinator",
+    ],
 )
 def test_the_ways_in_load_no_engine_and_connect_to_nothing(module):
     assert loaded_by(module) & (ENGINES | PROVIDERS) == set()

@@ -13,6 +13,7 @@ def test_the_package_has_exactly_these_public_names():
         "governed_definitions",
         "pandera_schema",
         "parse_quality_policy",
+        "producer_evidence",
         "read_declarations",
         "validate",
         "validate_file",

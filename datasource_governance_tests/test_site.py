@@ -17,6 +17,10 @@ import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 import datasource_governance
+from datasource_governance.domain.document_schemas import (
+    artifact_reference_schema,
+    producer_evidence_schema,
+)
 from datasource_governance.domain.json_schema import policy_schema
 from datasource_governance.domain.policy_version import PolicyKind
 from datasource_governance_tests.browser.pages import chromium
@@ -179,6 +183,22 @@ def test_the_schema_of_a_policy_is_shown_as_it_is_printed(site, kind):
     shown, _ = json.JSONDecoder().raw_decode(text, start)
 
     assert shown == policy_schema(kind)
+
+
+@pytest.mark.parametrize(
+    ("title", "schema"),
+    [
+        ("Artifact reference", artifact_reference_schema),
+        ("Producer evidence", producer_evidence_schema),
+    ],
+)
+def test_the_schema_of_what_producers_send_is_shown(site, title, schema):
+    text = read(site.folder / "reference/schemas/index.html").text
+    start = text.index("{", text.index(title))
+
+    shown, _ = json.JSONDecoder().raw_decode(text, start)
+
+    assert shown == schema()
 
 
 def test_the_changelog_has_what_every_fragment_says(site):

@@ -17,6 +17,7 @@ from datasource_governance.domain.approval import Decision, Verdict, subject_of
 from datasource_governance.domain.attestation import Action, Attestation, KeyKind
 from datasource_governance.domain.canonical import Sha256, canonical_bytes
 from datasource_governance.domain.datasource import parse_datasource
+from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.materialization import Promotion
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.subjects import (
@@ -48,7 +49,9 @@ from datasource_governance.services.staging import (
     create_stage,
     store_delivery_attestation,
 )
-from datasource_governance.signing import Signer, create_key
+from datasource_governance.signing import Signer, create_key, read_public_key
+from datasource_governance.web.gateway import GATEWAY, Gateway
+from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance_tests.postgres import GovernanceDatabase, admin_connection
 
 ONE_ROW_AT_LEAST = {"version": "v1", "rules": [{"id": "r", "type": "row_count", "minimum": 1}]}
@@ -89,6 +92,28 @@ class World:
         for role in roles:
             self.grant(signer.actor, role)
         return signer
+
+    def gateway(self, directory: Path) -> Gateway:
+        """Return the gateway of a webserver with its settings in a directory; it is registered."""
+        made = Gateway(directory, self.application.settings.tenant)
+        public_key = read_public_key(made.public_key_file)
+        subject = key_subject(GATEWAY, KeyKind.GATEWAY, public_key, GATEWAY)
+        register_key(
+            self.application.work(),
+            KeyRegistration(
+                actor=GATEWAY,
+                display_name=GATEWAY,
+                kind=KeyKind.GATEWAY,
+                public_key=public_key,
+                attestation=self.signer("admin").attest(Action.KEY_REGISTER, subject),
+            ),
+        )
+        return made
+
+    def launch(self, gateway: Gateway, actor: str, launch: RunLaunch) -> RunLaunch:
+        """Launch a run through a gateway, as an actor who signed in."""
+        RequestLauncher(actor, gateway, self.application.work).attest(launch)
+        return launch
 
     def grant(self, actor: str, role: Role, datasource: str | None = None) -> str:
         attestation = self.signer("admin").attest(
@@ -134,7 +159,12 @@ class World:
         )
         return apply_datasource(self.application.work(), declaration, attestation)
 
-    def stage(self, creator: str | None = "creator", table: pa.Table | None = None) -> Stage:
+    def stage(
+        self,
+        creator: str | None = "creator",
+        table: pa.Table | None = None,
+        launch: RunLaunch | None = None,
+    ) -> Stage:
         payload = TypedPayload(pa.table({"id": [1, 2]}) if table is None else table)
         sha256 = Sha256(hashlib.sha256(payload.encoded()).hexdigest())
         attestation_id = self.attest_delivery(creator, sha256) if creator else None
@@ -143,6 +173,7 @@ class World:
             delivery="delivery.csv",
             file_sha256=sha256,
             attestation_id=attestation_id,
+            launch=launch,
         )
         work = self.application.work()
         return create_stage(work, self.application.evaluator(), payload, request).stage
@@ -181,14 +212,16 @@ class World:
         )
         return decide_stage(self.application.work(), request)
 
-    def promote(self, stage: Stage, actor: str | None = "operator") -> Promotion:
+    def promote(
+        self, stage: Stage, actor: str | None = "operator", launch: RunLaunch | None = None
+    ) -> Promotion:
         attestation = None
         if actor is not None:
             subject = subject_of(stage, self.application.settings.tenant)
             attestation = self.signer(actor).attest(
                 Action.STAGE_PROMOTE, promotion_subject(subject)
             )
-        request = PromotionRequest(stage=stage.id, attestation=attestation)
+        request = PromotionRequest(stage=stage.id, attestation=attestation, launch=launch)
         return promote_stage(self.application.work(), request)
 
     def set_clock(self, at: datetime) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import ClassVar
 
 import mmdr
 from docutils import nodes
@@ -16,6 +17,10 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
+from datasource_governance.domain.document_schemas import (
+    artifact_reference_schema,
+    producer_evidence_schema,
+)
 from datasource_governance.domain.json_schema import policy_schema
 from datasource_governance.domain.policy_version import PolicyKind
 
@@ -76,6 +81,22 @@ class PolicySchema(SphinxDirective):
         return [nodes.literal_block(text, text, language="json")]
 
 
+class DocumentSchema(SphinxDirective):
+    """The JSON Schema of a document that producers send."""
+
+    required_arguments = 1
+    _schemas: ClassVar = {
+        "artifact-reference": artifact_reference_schema,
+        "producer-evidence": producer_evidence_schema,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Return the schema as a block of JSON."""
+        schema = self._schemas[self.arguments[0]]()
+        text = json.dumps(schema, indent=2, ensure_ascii=False)  # noqa: TID251 - shown, not hashed
+        return [nodes.literal_block(text, text, language="json")]
+
+
 class Changelog(SphinxDirective):
     """What the fragments in `changelog.d` say of the next release."""
 
@@ -95,6 +116,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Add what the pages use beyond Sphinx and MyST."""
     app.add_directive("mermaid", Diagram)
     app.add_directive("policy-schema", PolicySchema)
+    app.add_directive("document-schema", DocumentSchema)
     app.add_directive("changelog", Changelog)
     app.add_lexer("csv", TextLexer)
     return {"parallel_read_safe": True}

@@ -16,6 +16,7 @@ from datasource_governance.cli import (
     dev,
     evidence,
     key,
+    outbox,
     policy,
     stage,
     webserver,
@@ -41,6 +42,7 @@ app.command()(reject)
 app.command()(promote)
 app.add_typer(decision.app, name="decision")
 app.add_typer(evidence.app, name="evidence")
+app.add_typer(outbox.app, name="outbox")
 app.add_typer(key.app, name="key")
 app.add_typer(actor.app, name="actor")
 app.add_typer(database.app, name="db")

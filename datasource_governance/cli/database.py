@@ -47,7 +47,8 @@ def upgrade(
 ) -> int:
     """Bring the server at DATABASE_URL up to date. Repeating it changes nothing.
 
-    Writes the connections of the application and of Dagster to a file of mode 0600.
+    Writes the connections of the application and of Dagster to a file of mode 0600, and names the
+    role that auditors are given.
     """
     settings = read_settings()
     if settings.administrative_url is None:
@@ -57,6 +58,7 @@ def upgrade(
     if (administrator is None) != (public_key is None):
         raise InvalidArgumentError("--administrator and --public-key go together")
     from datasource_governance.persistence.preparation import prepare
+    from datasource_governance.persistence.provisioning import reader_role
 
     key = read_public_key(public_key) if public_key is not None else None
     connections = settings.state / CONNECTIONS_FILE
@@ -69,10 +71,21 @@ def upgrade(
     founded = None
     if administrator is not None and key is not None:
         founded = found(read_settings(), administrator, key)
+    reader = reader_role(governance_database)
     if json:
-        print_json({"connections": str(connections), "administrator_created": founded})
+        print_json(
+            {
+                "connections": str(connections),
+                "administrator_created": founded,
+                "reader_role": reader,
+            }
+        )
     else:
-        console().print(f"up to date; connections are in {connections}", markup=False)
+        text = (
+            f"up to date; connections are in {connections}\n"
+            f"a login that may verify evidence and write nothing: GRANT {reader} TO auditor"
+        )
+        console().print(text, markup=False)
     return 0
 
 

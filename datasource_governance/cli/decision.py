@@ -22,7 +22,7 @@ from datasource_governance.cli.approval import (
 from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json
 from datasource_governance.cli.render import change_table, coloured, rule_table
 from datasource_governance.cli.session import application
-from datasource_governance.cli.stage import View, look_at, stage_document
+from datasource_governance.cli.stage import look_at, stage_document
 from datasource_governance.cli.validate import read_document
 from datasource_governance.composition import Application
 from datasource_governance.domain.approval import Verdict, check_reason, subject_of
@@ -37,6 +37,7 @@ from datasource_governance.domain.stage import StageState, check_live
 from datasource_governance.domain.subjects import decision_action, decision_subject
 from datasource_governance.errors import GuardError, InvalidArgumentError
 from datasource_governance.services.approval import AttestedDecision, approval_policy_of
+from datasource_governance.services.reviewing import Review
 from datasource_governance.signing import Signer
 
 app = typer.Typer(help="Sign here, submit there.", no_args_is_help=True)
@@ -63,7 +64,7 @@ def request(
     return 0
 
 
-def request_about(session: Application, view: View) -> OfflineRequest:
+def request_about(session: Application, view: Review) -> OfflineRequest:
     """Return the request to decide about a stage, as it may be seen.
 
     Raises:

@@ -20,7 +20,7 @@ def demo(keep: KeepOption = False, port: PortOption = 0) -> int:
 
     Exit 0 only if every step gave what it should.
     """
-    from datasource_governance.cli.founding import found
+    from datasource_governance.cli.demo_accounts import tell_accounts
     from datasource_governance.cli.story import Story
     from datasource_governance.cli.supervisor import System, SystemOptions
 
@@ -31,12 +31,9 @@ def demo(keep: KeepOption = False, port: PortOption = 0) -> int:
         state=Path(settings.state), port=port, database_url=settings.administrative_url
     )
     with System(options) as system:
-        application = found(system.connections.governance_url, system.url)
-        try:
-            Story(application, out).tell()
-        finally:
-            application.close()
+        Story(system.application, out).tell()
         if keep:
-            out.print(f"Dagster UI: {system.url} (Ctrl-C stops everything)", markup=False)
+            tell_accounts(out, system.url, system.accounts)
+            out.print("Ctrl-C stops everything.")
             system.wait()
     return 0

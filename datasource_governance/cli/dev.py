@@ -20,11 +20,12 @@ ModuleOption = Annotated[
 
 
 def dev(port: PortOption = 3000, module: ModuleOption = CODE_LOCATION) -> int:
-    """Run Postgres, the Dagster UI, its daemon and the code location; Ctrl-C stops all.
+    """Run Postgres, the Dagster UI behind sign-in, its daemon and the code location.
 
-    With DATABASE_URL that server is used instead of an embedded one.
+    Ctrl-C stops all. With DATABASE_URL that server is used instead of an embedded one.
     """
-    from datasource_governance.cli.founding import ADMINISTRATOR, found
+    from datasource_governance.cli.demo_accounts import tell_accounts
+    from datasource_governance.cli.founding import ADMINISTRATOR
     from datasource_governance.cli.supervisor import System, SystemOptions
 
     settings = read_settings()
@@ -37,8 +38,7 @@ def dev(port: PortOption = 3000, module: ModuleOption = CODE_LOCATION) -> int:
         module=module,
     )
     with System(options) as system:
-        found(system.connections.governance_url, system.url).close()
-        out.print(f"Dagster UI: {system.url}", markup=False)
+        tell_accounts(out, system.url, system.accounts)
         out.print(f"state, keys and logs: {settings.state}", markup=False)
         out.print(
             f"administrator: {ADMINISTRATOR} (export GOVERNANCE_ACTOR={ADMINISTRATOR})",

@@ -1,8 +1,9 @@
-"""`evidence verify | checkpoint | export | schema`.
+"""`evidence verify | checkpoint | export | produce | schema`.
 
-Source: SPEC sections 13 and 16.
+Source: SPEC sections 10, 13 and 16.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,14 +21,20 @@ from datasource_governance.cli.output import (
     print_json,
 )
 from datasource_governance.cli.session import application, signer
+from datasource_governance.cli.validate import MemoryOption, PolicyOption, read_document
 from datasource_governance.composition import Application
+from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.checkpoint import KeptCheckpoints
+from datasource_governance.domain.document_schemas import producer_evidence_schema
 from datasource_governance.domain.evidence import Break
+from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.statement_schema import statement_schema
 from datasource_governance.errors import EXIT_NO, InvalidArgumentError
 from datasource_governance.services.checkpointing import write_checkpoint
 from datasource_governance.services.exporting import export_promotion
 from datasource_governance.signing import Signer, read_public_key
+from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
+from datasource_governance.sources.limits import MEBIBYTE
 
 if TYPE_CHECKING:
     from datasource_governance.persistence.verification import Verification
@@ -169,13 +176,57 @@ def export(
     return 0
 
 
-@app.command("schema")
-def show_schema(json: JsonOption = False) -> int:
-    """Print the JSON Schema of the statement that `export` signs."""
+@app.command()
+def produce(
+    file: Annotated[Path, typer.Argument(help="The artifact, a Parquet or Arrow IPC file.")],
+    policy: PolicyOption,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="New file to write to; default: print.")
+    ] = None,
+    memory: MemoryOption = DEFAULT_MEMORY_BYTES // MEBIBYTE,
+    json: JsonOption = False,
+) -> int:
+    """Validate an artifact where it is made. Exit 0 whatever is found: the document says it."""
+    quality_policy = parse_quality_policy(read_document(policy))
+    from datasource_governance.evaluation.producing import file_evidence
+
+    with counting("{task.completed:,} rows") as on_rows:
+        evidence = file_evidence(
+            quality_policy, file, memory_bytes=memory * MEBIBYTE, on_rows=on_rows
+        )
+    if out is None:
+        print_json(evidence.document())
+        return 0
+    _write_new(out, canonical_bytes(evidence.document()))
     if json:
-        print_json(statement_schema())
+        print_json({"artifact_sha256": evidence.artifact_sha256, "file": str(out)})
     else:
-        console().print_json(data=statement_schema())
+        text = f"producer evidence about {evidence.artifact_sha256} is in {out}"
+        console().print(text, markup=False)
+    return 0
+
+
+class EvidenceKind(StrEnum):
+    """Which evidence: a promotion's, which `export` signs, or a producer's, which he sends."""
+
+    PROMOTION = "promotion"
+    PRODUCER = "producer"
+
+
+@app.command("schema")
+def show_schema(
+    kind: Annotated[
+        EvidenceKind, typer.Option("--kind", help="Which evidence.")
+    ] = EvidenceKind.PROMOTION,
+    json: JsonOption = False,
+) -> int:
+    """Print the JSON Schema of what `export` signs, or of what `produce` prints."""
+    is_promotion = kind is EvidenceKind.PROMOTION
+    schema = statement_schema() if is_promotion else producer_evidence_schema()
+    if json:
+        print_json(schema)
+    else:
+        console().print_json(data=schema)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`key create | register | revoke | list`.
+"""`key create | register | revoke | show | list`.
 
 Source: SPEC sections 7, 16 and 17.
 """
@@ -7,20 +7,39 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json
+from datasource_governance.cli.output import (
+    ActorOption,
+    JsonOption,
+    console,
+    instant,
+    print_json,
+)
 from datasource_governance.cli.session import application, signer
+from datasource_governance.cli.signatures import (
+    SHORT,
+    attestation_ids,
+    author_cells,
+    author_of,
+)
 from datasource_governance.composition import Application
 from datasource_governance.domain.actor import person
 from datasource_governance.domain.attestation import Action, ActorKey, KeyKind
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.subjects import key_subject, revocation_subject
 from datasource_governance.errors import NotFoundError
+from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.authority import KeyRegistration, register_key, revoke_key
 from datasource_governance.signing import Signer, create_key, public_path, read_public_key
 
 app = typer.Typer(help="Keys with which actors sign what they do.", no_args_is_help=True)
+_ABOUT = (
+    *("stage", "run_id", "file_sha256", "registered_key", "revoked_key", "grant"),
+    *("actor", "datasource"),
+)
+"""What of a subject says in one word what a statement is about: the first that it has."""
 
 
 @app.command()
@@ -56,7 +75,8 @@ def register(
     if json:
         print_json({"actor": key.actor, "key": key.id, "kind": str(key.kind)})
     else:
-        console().print(f"key {key.id[:12]} attests for {key.actor}", markup=False)
+        whom = key.actor if key.kind is KeyKind.ACTOR else "whoever signs in to the webserver"
+        console().print(f"key {key.id[:SHORT]} attests for {whom}", markup=False)
     return 0
 
 
@@ -90,39 +110,97 @@ def revoke(
     session = application()
     author = signer(session, actor)
     with session.work() as work:
-        found = [one.id for one in work.authority.keys(None) if one.id.startswith(key)]
-    if len(found) != 1:
-        raise NotFoundError(f"{len(found)} keys begin with {key!r}; list them: key list")
-    key_id: Sha256 = found[0]
-    attestation = author.attest(Action.KEY_REVOKE, revocation_subject(key_id))
-    revoke_key(session.work(), key_id, attestation)
+        ended = _one_key(work, key)
+    revoke_signed(session, author, ended)
     if json:
-        print_json({"key": key_id, "revoked": True})
+        print_json({"key": ended, "revoked": True})
     else:
-        console().print(f"key {key_id[:12]} is revoked", markup=False)
+        console().print(f"key {ended[:SHORT]} is revoked", markup=False)
     return 0
+
+
+def revoke_signed(session: Application, author: Signer, key: Sha256) -> None:
+    """Sign and submit the end of a key."""
+    attestation = author.attest(Action.KEY_REVOKE, revocation_subject(key))
+    revoke_key(session.work(), key, attestation)
+
+
+@app.command()
+def show(
+    key: Annotated[str, typer.Argument(help="Id of the key, or its first 12 digits.")],
+    json: JsonOption = False,
+) -> int:
+    """List everything that a key attested, newest first: what to look at when it was stolen."""
+    session = application()
+    with session.work() as work:
+        shown = _one_key(work, key)
+        attested = work.authority.attested_with(shown)
+    if json:
+        print_json(
+            {
+                "key": shown,
+                "attested": [
+                    {
+                        "attestation": one.id,
+                        "at": at.isoformat(),
+                        "actor": one.claims.actor,
+                        "action": str(one.claims.action),
+                        "subject": one.claims.subject,
+                    }
+                    for at, one in attested
+                ],
+            }
+        )
+        return 0
+    table = Table("at (UTC)", "actor", "action", "about")
+    for at, one in attested:
+        about = next(
+            (str(one.claims.subject[name]) for name in _ABOUT if name in one.claims.subject), ""
+        )
+        table.add_row(instant(at), one.claims.actor, one.claims.action, escape(about))
+    console().print(table)
+    return 0
+
+
+def _one_key(work: UnitOfWork, digits: str) -> Sha256:
+    found = [one.id for one in work.authority.keys(None) if one.id.startswith(digits)]
+    if len(found) != 1:
+        raise NotFoundError(f"{len(found)} keys begin with {digits!r}; list them: key list")
+    return found[0]
 
 
 @app.command("list")
 def list_keys(json: JsonOption = False) -> int:
-    """List registered keys."""
+    """List registered keys, and who registered them with which key."""
     with application().work() as work:
         keys = work.authority.keys(None)
+        signed = work.authority.attestations(attestation_ids(keys))
     if json:
-        print_json(
-            [
-                {
-                    "key": key.id,
-                    "actor": key.actor,
-                    "kind": str(key.kind),
-                    "revoked": key.revoked_at is not None,
-                }
-                for key in keys
-            ]
-        )
+        print_json([_document(key) | author_of(key, signed) for key in keys])
         return 0
-    table = Table("key", "actor", "kind", "revoked")
+    table = Table(
+        "key", "actor", "kind", "since (UTC)", "registered by", "with key", "revoked (UTC)"
+    )
     for key in keys:
-        table.add_row(key.id[:12], key.actor, key.kind, "yes" if key.revoked_at else "")
+        revoked = instant(key.revoked_at) if key.revoked_at else ""
+        table.add_row(
+            key.id[:SHORT],
+            key.actor,
+            key.kind,
+            instant(key.created_at),
+            *author_cells(key, signed),
+            revoked,
+        )
     console().print(table)
     return 0
+
+
+def _document(key: ActorKey) -> dict[str, object]:
+    return {
+        "key": key.id,
+        "actor": key.actor,
+        "kind": str(key.kind),
+        "registered_at": key.created_at.isoformat(),
+        "revoked": key.revoked_at is not None,
+        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
+    }

@@ -3,16 +3,12 @@
 Source: SPEC section 16, `dev`.
 """
 
-import http.client
-import json
 import socket
 from pathlib import Path
 
-from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.errors import ServiceUnavailableError
-from datasource_governance.persistence.loopback import HOST
+from datasource_governance.orchestration.client import DagsterClient
 
-_SECONDS = 10
 _QUERY = """{
   instance { daemonHealth { allDaemonStatuses { required lastHeartbeatTime } } }
   workspaceOrError { ... on Workspace {
@@ -30,19 +26,20 @@ def accepts_connections(path: Path) -> bool:
     return True
 
 
-def is_healthy(port: int, *, since: float) -> bool:
+def is_healthy(client: DagsterClient, *, since: float) -> bool:
     """Whether the webserver answers, every required daemon beats and the code location is loaded.
 
     Heartbeats before `since`, in seconds since the epoch, were a former daemon's; Dagster itself
-    counts them for half an hour.
+    counts them for half an hour. Behind the gate only a reader is told.
 
     Raises:
+        GuardError: the gate refuses to tell.
         ServiceUnavailableError: the code location cannot be loaded.
     """
-    answer = _ask(port)
-    if answer is None:
+    try:
+        report = client.ask(_QUERY)
+    except ServiceUnavailableError:
         return False
-    report = json.loads(answer)["data"]
     locations = report["workspaceOrError"].get("locationEntries", ())
     loaded = [entry for entry in locations if entry["loadStatus"] == "LOADED"]
     for entry in loaded:
@@ -52,17 +49,3 @@ def is_healthy(port: int, *, since: float) -> bool:
     daemons = report["instance"]["daemonHealth"]["allDaemonStatuses"]
     beats = [each["lastHeartbeatTime"] or 0 for each in daemons if each["required"]]
     return bool(loaded) and min(beats, default=0) >= since
-
-
-def _ask(port: int) -> bytes | None:
-    connection = http.client.HTTPConnection(HOST, port, timeout=_SECONDS)
-    headers = {"Content-Type": "application/json"}
-    try:
-        connection.request("POST", "/graphql", canonical_bytes({"query": _QUERY}), headers)
-        response = connection.getresponse()
-        body = response.read()
-    except (OSError, http.client.HTTPException):
-        return None
-    finally:
-        connection.close()
-    return body if response.status == http.HTTPStatus.OK else None

@@ -6,8 +6,6 @@ Source: SPEC sections 6 and 16.
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -24,22 +22,26 @@ from datasource_governance.cli.render import (
 from datasource_governance.cli.session import application, signer
 from datasource_governance.composition import Application
 from datasource_governance.declarations import read_declarations
-from datasource_governance.domain.actor import Role
-from datasource_governance.domain.approval import Decision, Quorum, subject_of
+from datasource_governance.domain.actor import UNATTESTED, ActorId
+from datasource_governance.domain.approval import subject_of
 from datasource_governance.domain.attestation import Action, reason_hash
-from datasource_governance.domain.canonical import Json, Sha256, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.launch import stage_job_name
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import delivery_subject
 from datasource_governance.errors import (
     EXIT_NO,
     GovernanceError,
-    GuardError,
     InvalidArgumentError,
     NotFoundError,
 )
-from datasource_governance.services.approval import quorum_of
-from datasource_governance.services.attesting import authorise
+from datasource_governance.services.reviewing import (
+    Review,
+    review_stage,
+    validation_document,
+    without_counts,
+)
 from datasource_governance.services.staging import (
     StageRequest,
     create_stage,
@@ -87,22 +89,26 @@ def stage_file(
             attestation_id=attestation_id,
         )
         return create_stage(session.work(), session.evaluator(), payload, request).stage
-    return _launch(session, datasource, delivery, attestation_id)
+    return _launch(session, creator, datasource, delivery, attestation_id)
 
 
-def _launch(session: Application, datasource: str, delivery: str, attestation_id: str) -> Stage:
-    from datasource_governance.orchestration.jobs import stage_job_name, stage_run_config
+def _launch(
+    session: Application, creator: Signer, datasource: str, delivery: str, attestation_id: str
+) -> Stage:
+    from datasource_governance.orchestration.client import DagsterClient
+    from datasource_governance.orchestration.jobs import stage_run_config
     from datasource_governance.orchestration.launching import launch, wait_for_run
 
-    url = session.settings.dagster_url
+    client = DagsterClient(session.settings.dagster_url, creator)
     run_config = stage_run_config(datasource, delivery, attestation_id)
-    run_id = launch(url, stage_job_name(datasource), run_config)
-    wait_for_run(url, run_id)
+    run_id = launch(client, stage_job_name(datasource), run_config)
+    wait_for_run(client, run_id)
     with session.work() as work:
-        stage = work.stages.attested_by(attestation_id)
+        stage = work.stages.attested_by(attestation_id, datasource)
     if stage is None:
         raise GovernanceError(
-            f"run {run_id} made no stage; its log says why: {url}/runs/{run_id}", code="run_failed"
+            f"run {run_id} made no stage; its log says why: {client.url}/runs/{run_id}",
+            code="run_failed",
         )
     return stage
 
@@ -158,16 +164,6 @@ def list_stages(
     return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """A stage with its decisions; `detailed` for whoever may see counts and row numbers."""
-
-    stage: Stage
-    decisions: Sequence[Decision]
-    quorum: Quorum | None
-    detailed: bool
-
-
 @app.command()
 def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int:
     """Show a stage: verdicts, schema changes, hashes, decisions.
@@ -180,9 +176,9 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
         print_json(stage_document(session, view.stage, view))
         return 0
     out = console()
-    validation = validation_document(view.stage)
+    validation = view.validation()
     out.print(stage_table([view.stage]))
-    out.print(rule_table(_dicts(validation["rules"]), detailed=view.detailed))
+    out.print(rule_table(_dicts(validation["rules"]), detailed=view.is_detailed))
     diff = validation["schema_diff"]
     if isinstance(diff, dict) and diff["changes"]:
         out.print(change_table(_dicts(diff["changes"])))
@@ -193,26 +189,24 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
     return 0
 
 
-def look_at(session: Application, stage_id: str, actor: str | None) -> View:
-    """Return a stage as an actor may see it; nobody named, or without authority, sees no counts."""
+def look_at(session: Application, stage_id: str, actor: str | None) -> Review:
+    """Return a stage as an actor may see it; nobody named, or without a key, sees no counts."""
+    reader = _proven(session, actor or session.settings.actor)
+    return review_stage(session.work(), stage_id, reader)
+
+
+def _proven(session: Application, name: str | None) -> ActorId:
+    """Return the actor whose registered key is here, or nobody in particular."""
+    try:
+        reader = Signer(session.settings.keys, name, session.settings.tenant) if name else None
+    except InvalidArgumentError:
+        reader = None
+    if reader is None:
+        return UNATTESTED
     with session.work() as work:
-        stage = work.stages.get(stage_id)
-        detailed = False
-        name = actor or session.settings.actor
-        if name is not None:
-            try:
-                reader = Signer(session.settings.keys, name, session.settings.tenant)
-                authorise(work, reader.actor, Role.STEWARD, stage.datasource)
-                key = work.authority.key(reader.key)
-                detailed = key is not None and key.actor == reader.actor and not key.revoked_at
-            except (GuardError, InvalidArgumentError):
-                detailed = False
-        return View(
-            stage=stage,
-            decisions=work.decisions.about(stage_id),
-            quorum=quorum_of(work, stage),
-            detailed=detailed,
-        )
+        key = work.authority.key(reader.key)
+    is_owner = key is not None and key.actor == reader.actor and key.revoked_at is None
+    return reader.actor if is_owner else UNATTESTED
 
 
 def summary(session: Application, stage: Stage) -> dict[str, object]:
@@ -230,16 +224,10 @@ def summary(session: Application, stage: Stage) -> dict[str, object]:
 
 
 def stage_document(
-    session: Application, stage: Stage, view: View | None = None
+    session: Application, stage: Stage, view: Review | None = None
 ) -> dict[str, object]:
     """Return a stage as JSON; counts and rows only in a detailed view."""
-    validation = dict(validation_document(stage))
-    if view is None or not view.detailed:
-        hidden = ("affected", "rows", "truncated")
-        validation["rules"] = [
-            {name: value for name, value in rule.items() if name not in hidden}
-            for rule in _dicts(validation["rules"])
-        ]
+    validation = view.validation() if view else without_counts(validation_document(stage))
     document: dict[str, object] = {**summary(session, stage), "validation": validation}
     if view is not None:
         document["quorum"] = view.quorum.document() if view.quorum else None
@@ -252,14 +240,6 @@ def stage_document(
             }
             for one in view.decisions
         ]
-    return document
-
-
-def validation_document(stage: Stage) -> dict[str, Json]:
-    """Return the validation stored with a stage."""
-    document = load_canonical(stage.validation)
-    if not isinstance(document, dict):
-        raise TypeError("a stored validation is a JSON object")
     return document
 
 

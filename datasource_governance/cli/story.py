@@ -13,19 +13,22 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from datasource_governance.cli.approval import decide
-from datasource_governance.cli.founding import admit
+from datasource_governance.cli.demo_accounts import PEOPLE
+from datasource_governance.cli.founding import ADMINISTRATOR, admit, signer_of
 from datasource_governance.cli.render import coloured, rule_table, stage_table
-from datasource_governance.cli.stage import stage_file, validation_document
+from datasource_governance.cli.stage import stage_file
 from datasource_governance.composition import Application
 from datasource_governance.demo.deliveries import Deliveries, write_deliveries
-from datasource_governance.domain.actor import SYSTEM, Role
+from datasource_governance.domain.actor import SYSTEM
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GovernanceError, GuardError
+from datasource_governance.orchestration.client import DagsterClient
 from datasource_governance.orchestration.launching import launch, wait_for_run
 from datasource_governance.orchestration.runs import newest_run_about
 from datasource_governance.services.reading import read_current
+from datasource_governance.services.reviewing import validation_document
 from datasource_governance.signing import Signer
 
 DATASOURCE = "airports"
@@ -41,6 +44,8 @@ class Story:
     def __init__(self, application: Application, out: Console) -> None:
         self._application = application
         self._out = out
+        administrator = signer_of(application, ADMINISTRATOR)
+        self._dagster = DagsterClient(application.settings.dagster_url, administrator)
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=out, transient=True)
         self._task = self._progress.add_task("demo", total=_STEPS)
@@ -61,9 +66,9 @@ class Story:
             self._evidence()
 
     def _cast(self) -> None:
-        self._casey = admit(self._application, "casey", Role.STEWARD, Role.APPROVER)
-        self._alice = admit(self._application, "alice", Role.APPROVER)
-        self._bob = admit(self._application, "bob", Role.APPROVER)
+        self._casey, self._alice, self._bob = (
+            admit(self._application, name, *PEOPLE[name]) for name in ("casey", "alice", "bob")
+        )
 
     def _first_delivery(self, deliveries: Deliveries) -> None:
         self._chapter("1. The first delivery needs two approvals, and gets them")
@@ -161,11 +166,12 @@ class Story:
             if time.monotonic() > deadline:
                 self._fail("the sensor promotes within two minutes")
             time.sleep(0.5)
-        url = self._application.settings.dagster_url
-        run = newest_run_about(url, stage.id)
+        run = newest_run_about(self._dagster, stage.id)
         if run is None or run.sensor is None:
             self._fail("the promotion was launched by a sensor")
-        self._expect(wait_for_run(url, run.id) == "SUCCESS", "the promotion's run succeeds")
+        self._expect(
+            wait_for_run(self._dagster, run.id) == "SUCCESS", "the promotion's run succeeds"
+        )
         self._out.print(
             f"   materialization {materialization} is current, launched by {run.sensor}"
         )
@@ -176,9 +182,10 @@ class Story:
         return found.id if found else None
 
     def _run_example(self) -> None:
-        url = self._application.settings.dagster_url
-        run_id = launch(url, EXAMPLE_JOB, {})
-        self._expect(wait_for_run(url, run_id) == "SUCCESS", "the downstream asset is materialized")
+        run_id = launch(self._dagster, EXAMPLE_JOB, {})
+        self._expect(
+            wait_for_run(self._dagster, run_id) == "SUCCESS", "the downstream asset is materialized"
+        )
 
     def _target(self) -> Target:
         with self._application.work() as work:

@@ -1,5 +1,7 @@
 """The whole system on one machine, as `dev` and `demo` run it: Postgres and Dagster's processes.
 
+Dagster's UI is reached through the governed webserver alone.
+
 Source: SPEC section 16, `dev`; section 17 for the environment variables.
 """
 
@@ -19,9 +21,17 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
+from datasource_governance.cli.demo_accounts import DemoAccount, demo_accounts
+from datasource_governance.cli.founding import ADMINISTRATOR, found, signer_of
 from datasource_governance.cli.readiness import accepts_connections, is_healthy
-from datasource_governance.composition import CODE_LOCATION, CONNECTIONS_FILE
+from datasource_governance.composition import (
+    CODE_LOCATION,
+    CONNECTIONS_FILE,
+    Application,
+    read_settings,
+)
 from datasource_governance.errors import ServiceUnavailableError
+from datasource_governance.orchestration.client import DagsterClient
 from datasource_governance.persistence.connections import (
     DAGSTER_DATABASE,
     GOVERNANCE_DATABASE,
@@ -36,6 +46,8 @@ _START_SECONDS = 180
 _STOP_SECONDS = 15
 _PAUSE_SECONDS = 0.2
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# An administrator's address, and settings of a webserver that is not this machine's.
+_NOT_INHERITED = ("DATABASE_URL", "GOVERNANCE_WEB_CONFIG")
 _WORKSPACE = """load_from:
   - grpc_server:
       socket: {socket}
@@ -67,7 +79,9 @@ class System:
 
     Entering returns when the webserver answers, the daemon beats and the code location is loaded.
     From then on `url` is the webserver's address, `admin_url` and `connections` the databases';
-    `<state>/connections.env` says the latter to other commands. While it is entered, Ctrl-C and
+    `<state>/connections.env` says the latter to other commands. `application` works on them, with
+    an administrator and all declarations in force, and with `accounts` people sign in. While it is
+    entered, Ctrl-C and
     SIGTERM both raise KeyboardInterrupt; while it stops, they are ignored. Postgres stops last. If
     this process is killed, on Linux, everything it started ends by itself.
 
@@ -75,11 +89,14 @@ class System:
         ServiceUnavailableError: another system uses `state`, the port is taken, Postgres cannot be
             used, or a process does not start; the message names its log.
         InvalidArgumentError: what `provision` says about names and URL.
+        GovernanceError: what `found` says about actors, keys and declarations.
     """
 
     url: str
     admin_url: str
     connections: Connections
+    application: Application
+    accounts: tuple[DemoAccount, ...]
 
     def __init__(self, options: SystemOptions) -> None:
         self._options = options
@@ -164,10 +181,13 @@ class System:
         return self._server.url
 
     def _prepare_instance(self) -> None:
-        """Make Dagster's home, and its tables before several processes would at once."""
+        """Make Dagster's home, and its tables before several processes would at once.
+
+        Meanwhile the tenant is founded, without which nobody gets past the webserver's gate.
+        """
         packaged = importlib.resources.files("datasource_governance.cli") / "dagster.yaml"
         (self._home / "dagster.yaml").write_bytes(packaged.read_bytes())
-        inherited = {key: value for key, value in os.environ.items() if key != "DATABASE_URL"}
+        inherited = {key: os.environ[key] for key in os.environ.keys() - set(_NOT_INHERITED)}
         self._environment = {
             **inherited,
             **self.connections.environment(),
@@ -176,8 +196,14 @@ class System:
             "GOVERNANCE_DAGSTER_URL": self.url,
         }
         with self._spawn("instance", "dagster", "instance", "migrate") as migration:
+            self._found_tenant()
             if migration.process.wait() != 0:
                 raise migration.failure("Dagster's tables cannot be made")
+
+    def _found_tenant(self) -> None:
+        self.application = found(read_settings(self._environment))
+        self._running.callback(self.application.close)
+        self.accounts = demo_accounts(self.application)
 
     def _start_dagster(self, port: int) -> None:
         # Not in the state directory: the system limits the length of a socket's path.
@@ -192,8 +218,9 @@ class System:
         before = time.time()
         self._launch("daemon", "dagster._daemon", "run", "--workspace", str(workspace))
         web = ("--host", HOST, "--port", str(port), "--workspace", str(workspace))
-        self._launch("webserver", "dagster_webserver", *web)
-        self._await(partial(is_healthy, port, since=before))
+        self._launch("webserver", "datasource_governance.cli", "webserver", *web)
+        client = DagsterClient(self.url, signer_of(self.application, ADMINISTRATOR))
+        self._await(partial(is_healthy, client, since=before))
 
     def _spawn(self, name: str, module: str, *arguments: str) -> "_Child":
         log = self._logs / f"{name}.log"

@@ -18,6 +18,9 @@ from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
 from datasource_governance.sources.limits import MEBIBYTE
 
 PolicyOption = Annotated[Path, typer.Option("--policy", help="Quality policy, a JSON file.")]
+MemoryOption = Annotated[
+    int, typer.Option(min=1, help="MiB of data to hold in memory; more is read in batches.")
+]
 
 
 def validate(
@@ -45,9 +48,7 @@ def validate(
     order_by: Annotated[
         list[str] | None, typer.Option(help="SQL: a column that orders rows; may be repeated.")
     ] = None,
-    memory: Annotated[
-        int, typer.Option(min=1, help="MiB of data to hold in memory; more is read in batches.")
-    ] = DEFAULT_MEMORY_BYTES // MEBIBYTE,
+    memory: MemoryOption = DEFAULT_MEMORY_BYTES // MEBIBYTE,
     json: JsonOption = False,
 ) -> int:
     """Validate a file, table or query against a policy. Exit 0: ready or review, 1: blocked."""

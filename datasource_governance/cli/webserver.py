@@ -10,10 +10,13 @@ from typing import Annotated
 
 import typer
 
+from datasource_governance.cli.founding import webserver_directory
 from datasource_governance.cli.output import JsonOption, console, print_json
 from datasource_governance.cli.session import application
-from datasource_governance.composition import Settings, read_settings
+from datasource_governance.composition import Application, read_settings
 from datasource_governance.domain.actor import canonical_principal
+from datasource_governance.domain.attestation import KeyKind
+from datasource_governance.domain.canonical import Sha256
 from datasource_governance.errors import InvalidArgumentError, NotFoundError
 
 app = typer.Typer(
@@ -39,11 +42,15 @@ def webserver(
     if context.invoked_subcommand is not None:
         return 0
     from datasource_governance.web.audit import LOGGER
+    from datasource_governance.web.decisions import decision_pages
+    from datasource_governance.web.gateway import GATEWAY, Gateway
     from datasource_governance.web.server import serve
     from datasource_governance.web.settings import read_web_settings
 
     session = application()
-    settings = read_web_settings(config, _directory(session.settings), host=host, port=port)
+    settings = read_web_settings(
+        config, webserver_directory(session.settings), host=host, port=port
+    )
     if not workspace.is_file():
         raise NotFoundError(f"{workspace} does not exist; name the workspace file: --workspace")
     logger = logging.getLogger(LOGGER)
@@ -51,8 +58,25 @@ def webserver(
     logger.addHandler(logging.StreamHandler())
     address = settings.public_url or f"http://{settings.host}:{settings.port}"
     console().print(f"Dagster UI, signed in: {address}", markup=False)
-    serve(workspace, settings, session)
+    gateway = Gateway(settings.directory, session.settings.tenant)
+    if not _may_attest(session, gateway.key):
+        console().print(
+            "Nobody can decide or launch here yet: the webserver's key is not registered. As an "
+            f"administrator run: datasource-governance key register {GATEWAY} --kind gateway "
+            f"--public-key {gateway.public_key_file}",
+            markup=False,
+            soft_wrap=True,
+        )
+    pages = decision_pages(session, gateway)
+    serve(workspace, settings, session, gateway=gateway, pages=pages)
     return 0
+
+
+def _may_attest(session: Application, key_id: Sha256) -> bool:
+    """Tell whether a key is registered to sign for those whom a webserver authenticated."""
+    with session.work() as work:
+        key = work.authority.key(key_id)
+    return key is not None and key.kind is KeyKind.GATEWAY and key.revoked_at is None
 
 
 @app.command()
@@ -72,7 +96,7 @@ def account(
     from datasource_governance.web.accounts import make_account, read_accounts, write_accounts
     from datasource_governance.web.settings import read_web_settings
 
-    path = read_web_settings(config, _directory(read_settings())).accounts_file
+    path = read_web_settings(config, webserver_directory(read_settings())).accounts_file
     accounts = read_accounts(path)
     if remove:
         removed = accounts.pop(canonical_principal(name), None)
@@ -89,10 +113,6 @@ def account(
     else:
         console().print(", ".join(f"{key}: {value}" for key, value in answer.items()), markup=False)
     return 0
-
-
-def _directory(settings: Settings) -> Path:
-    return settings.state / "webserver"
 
 
 def _password() -> str:

@@ -38,6 +38,8 @@ class Role(StrEnum):
     ADMINISTRATOR = "administrator"
 
 
+READERS = frozenset({Role.VIEWER, Role.STEWARD, Role.APPROVER, Role.OPERATOR, Role.ADMINISTRATOR})
+"""Roles that see policies, verdicts and states of what they are over."""
 SYSTEM_ROLES = frozenset({Role.VIEWER, Role.STEWARD, Role.PRODUCER})
 
 
@@ -110,6 +112,14 @@ def authority(grants: Iterable[Grant], actor: ActorId, role: Role, datasource: s
         )
     return min(
         fitting, key=lambda grant: (grant.datasource is not None, grant.granted_at, grant.id)
+    )
+
+
+def may_read(grants: Iterable[Grant], actor: ActorId, datasource: str) -> bool:
+    """Tell whether an actor has any role that sees a datasource's policies, verdicts and states."""
+    return any(
+        grant.actor == actor and grant.role in READERS and grant.covers(grant.role, datasource)
+        for grant in grants
     )
 
 

@@ -215,23 +215,15 @@ def decide(  # noqa: PLR0913 - the facts of a decision, all by name
             `creator_cannot_approve`, `already_approved`.
     """
     check_reason(request.reason)
-    if stage.state is not StageState.AWAITING_APPROVAL or policy is None:
-        raise GuardError(
-            f"stage {stage.id} is {stage.state}, not awaiting approval; nothing can be decided",
-            code="not_awaiting_approval",
-            stage=stage.id,
-            state=str(stage.state),
-        )
-    check_live(stage, target)
+    bound = _check_open(stage, target, policy)
     if request.subject != subject_of(stage, tenant):
         raise GuardError(
             f"the hashes that were reviewed are not those of stage {stage.id}; look again",
             code="stage_outdated",
             stage=stage.id,
         )
-    _check_separation(policy, stage, request.actor)
-    _check_first(request.actor, earlier, now)
-    hours = policy.expires_after_hours
+    _check_actor(request.actor, stage, bound, earlier, now)
+    hours = bound.expires_after_hours
     return Decision(
         id=request.id,
         subject=request.subject,
@@ -243,6 +235,26 @@ def decide(  # noqa: PLR0913 - the facts of a decision, all by name
         decided_at=now,
         expires_at=None if hours is None else now + timedelta(hours=hours),
     )
+
+
+def check_may_decide(
+    actor: ActorId,
+    stage: Stage,
+    *,
+    target: Target,
+    policy: ApprovalPolicy | None,
+    earlier: Iterable[Decision],
+    now: datetime,
+) -> None:
+    """Refuse an actor whose decision about a stage, as it stands, would be refused now.
+
+    What a decision brings with it is not looked at: reason, reviewed hashes, authority.
+
+    Raises:
+        GuardError: `not_awaiting_approval`, `stage_outdated`, `creator_unknown`,
+            `creator_cannot_approve`, `already_approved`.
+    """
+    _check_actor(actor, stage, _check_open(stage, target, policy), earlier, now)
 
 
 def check_reason(reason: str) -> None:
@@ -257,6 +269,30 @@ def check_reason(reason: str) -> None:
             f"a decision needs a reason of 1 to {MAXIMUM_REASON_CHARACTERS} characters",
             code="reason_missing",
         )
+
+
+def _check_open(stage: Stage, target: Target, policy: ApprovalPolicy | None) -> ApprovalPolicy:
+    """Return the policy under which a stage waits for decisions."""
+    if stage.state is not StageState.AWAITING_APPROVAL or policy is None:
+        raise GuardError(
+            f"stage {stage.id} is {stage.state}, not awaiting approval; nothing can be decided",
+            code="not_awaiting_approval",
+            stage=stage.id,
+            state=str(stage.state),
+        )
+    check_live(stage, target)
+    return policy
+
+
+def _check_actor(
+    actor: ActorId,
+    stage: Stage,
+    policy: ApprovalPolicy,
+    earlier: Iterable[Decision],
+    now: datetime,
+) -> None:
+    _check_separation(policy, stage, actor)
+    _check_first(actor, earlier, now)
 
 
 def _check_separation(policy: ApprovalPolicy, stage: Stage, actor: ActorId) -> None:

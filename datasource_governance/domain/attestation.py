@@ -36,11 +36,24 @@ class Action(StrEnum):
     STAGE_APPROVE = "stage.approve"
     STAGE_REJECT = "stage.reject"
     STAGE_PROMOTE = "stage.promote"
+    RUN_LAUNCH = "run.launch"
     DATASOURCE_APPLY = "datasource.apply"
     KEY_REGISTER = "key.register"
     KEY_REVOKE = "key.revoke"
     ACTOR_GRANT = "actor.grant"
     ACTOR_WITHDRAW = "actor.withdraw"
+
+
+OWN_KEY_ONLY = frozenset(
+    {
+        Action.DATASOURCE_APPLY,
+        Action.KEY_REGISTER,
+        Action.KEY_REVOKE,
+        Action.ACTOR_GRANT,
+        Action.ACTOR_WITHDRAW,
+    }
+)
+"""What a gateway key attests for nobody: a stolen one changes neither authority nor policies."""
 
 
 class KeyKind(StrEnum):
@@ -174,9 +187,10 @@ def verify(
             "administrator: key register",
             code="attestation_invalid",
         )
-    if key.kind is KeyKind.ACTOR and key.actor != claims.actor:
+    if not _may_attest(key, claims):
         raise GuardError(
-            f"key {key.id[:12]} does not belong to actor {claims.actor!r}",
+            f"key {key.id[:12]} may not attest {claims.action} for {claims.actor!r}; "
+            "whose action it is signs with a key of their own",
             code="attestation_invalid",
         )
     if not is_signed(attestation, key):
@@ -232,7 +246,7 @@ def is_signed(attestation: Attestation, key: ActorKey) -> bool:
     A key that was revoked later still did.
     """
     claims = attestation.claims
-    if key.id != claims.key or (key.kind is KeyKind.ACTOR and key.actor != claims.actor):
+    if key.id != claims.key or not _may_attest(key, claims):
         return False
 
     from cryptography.exceptions import InvalidSignature
@@ -245,3 +259,9 @@ def is_signed(attestation: Attestation, key: ActorKey) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
+
+
+def _may_attest(key: ActorKey, claims: Claims) -> bool:
+    if key.kind is KeyKind.GATEWAY:
+        return claims.action not in OWN_KEY_ONLY
+    return key.actor == claims.actor

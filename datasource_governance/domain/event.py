@@ -11,6 +11,18 @@ from datetime import datetime
 
 from datasource_governance.domain.canonical import canonical_bytes
 
+EXPIRING = "stage.expiring"
+"""Kind of the event that an approval of a waiting stage expires soon."""
+EVENT_TYPES = (
+    "datasource.governance.applied",
+    "datasource.stage.created",
+    "datasource.stage.decided",
+    "datasource.stage.expiring",
+    "datasource.stage.promoted",
+    "datasource.stage.superseded",
+)
+"""Every type that an event can have, as receivers choose among them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

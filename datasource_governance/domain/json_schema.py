@@ -138,7 +138,9 @@ def _bound(_kind: Bound) -> Schema:
 
 @json_schema.register
 def _text(kind: Text) -> Schema:
-    longest = {} if kind.maximum is None else {"maxLength": kind.maximum}
+    # A character has a byte at least.
+    most = kind.maximum_bytes if kind.maximum is None else kind.maximum
+    longest = {} if most is None else {"maxLength": most}
     # Not a pattern that ends in $: some validators let it match before a line feed.
     refused = r"\u0000" if kind.allows_control_characters else r"[\u0000-\u001F\u007F-\u009F]"
     return {
@@ -187,7 +189,8 @@ def _record(kind: Record[object]) -> Schema:
 
 
 def _property(key: Key) -> Schema:
-    schema = {"description": f"{KEY_MEANINGS[key.name]} Expected: {key.kind.expected}."}
+    meaning = key.meaning or KEY_MEANINGS[key.name]
+    schema = {"description": f"{meaning} Expected: {key.kind.expected}."}
     # A list or mapping as a default means that there is nothing; so does None.
     default = {"default": key.default} if isinstance(key.default, (bool, int, str)) else {}
     return {**schema, **json_schema(key.kind), **default}

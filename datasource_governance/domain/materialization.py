@@ -47,6 +47,14 @@ class Materialization:
     disposition: Disposition = Disposition.RETAINED
 
 
+@dataclass(frozen=True, slots=True)
+class Promoter:
+    """Who promotes, and the attestation that proves it. `system` has none."""
+
+    actor: ActorId = SYSTEM
+    attestation_id: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
     """What promoting a stage gave: the materialization, and whether this call made it."""
@@ -115,7 +123,7 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
     tenant: str,
     quorum: Quorum | None,
     segment: Sequence[Entry],
-    actor: ActorId,
+    promoter: Promoter,
     now: datetime,
 ) -> Materialization:
     """Return the materialization that a stage becomes, with its complete provenance."""
@@ -141,7 +149,8 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
         "validation_hash": stage.validation_hash,
         "approval": approval,
         "evidence": [entry.document() for entry in segment],
-        "promoted_by": actor,
+        "promoted_by": promoter.actor,
+        "promotion_attestation": promoter.attestation_id,
         "promoted_at": now.isoformat(),
     }
     return Materialization(
@@ -155,7 +164,7 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
         row_count=stage.row_count,
         byte_count=stage.byte_count,
         provenance=canonical_bytes(provenance),
-        created_by=actor,
+        created_by=promoter.actor,
         created_at=now,
     )
 

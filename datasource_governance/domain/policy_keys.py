@@ -23,12 +23,16 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of an object. `default` is what its absence means, in the domain's form."""
+    """One key of an object. `default` is what its absence means, in the domain's form.
+
+    `meaning` is a sentence for people in an editor; keys of policies have theirs in `json_schema`.
+    """
 
     name: str
     kind: Kind[object]
     required: bool = False
     default: object = None
+    meaning: str = ""
 
 
 MAXIMUM_ID_CHARACTERS = 128

@@ -174,12 +174,14 @@ class CodeMember:
 class Text:
     """A text that matches `pattern` as a whole, without control characters unless they are allowed.
 
-    `maximum` counts code points. Nothing is trimmed, folded or normalised.
+    `maximum` counts code points, `maximum_bytes` those of UTF-8. Nothing is trimmed, folded or
+    normalised.
     """
 
     expected: str
     pattern: str = r"[\s\S]*\S[\s\S]*"
     maximum: int | None = None
+    maximum_bytes: int | None = None
     allows_control_characters: bool = False
 
     def read(self, value: Json, place: Place) -> str | None:
@@ -188,6 +190,9 @@ class Text:
             return place.refuse(self, value)
         if self.maximum is not None and len(value) > self.maximum:
             place.report("invalid_value", f"expected {self.expected}, got {len(value)} characters")
+            return None
+        if self.maximum_bytes is not None and len(value.encode()) > self.maximum_bytes:
+            place.report("invalid_value", f"expected {self.expected}, got {len(value.encode())}")
             return None
         if not self.allows_control_characters and _has_control_character(value):
             place.report("invalid_text", f"expected {self.expected}, got a control character")

@@ -50,6 +50,7 @@ __all__ = [
     "HASH_DOMAIN",
     "NO_OVERRIDES",
     "QUALITY_POLICY",
+    "RULE_ID",
     "Code",
     "FieldRule",
     "NotNullRule",
@@ -108,7 +109,10 @@ def _rule(
     build: Callable[..., Rule], *keys: Key, constraints: tuple[Constraint, ...] = ()
 ) -> Record[Rule]:
     return Record(
-        keys=(_ID, _SEVERITY, *keys), build=build, constraints=constraints, named_by=_ID.name
+        keys=(RULE_ID, _SEVERITY, *keys),
+        build=build,
+        constraints=constraints,
+        named_by=RULE_ID.name,
     )
 
 
@@ -121,7 +125,7 @@ def _overrides(**given: Classification | None) -> Mapping[Change, Classification
     return MappingProxyType({Change(name): one for name, one in given.items() if one is not None})
 
 
-_ID = Key(
+RULE_ID = Key(
     "id",
     Text(
         expected=f"a printable text of 1 to {MAXIMUM_ID_CHARACTERS} characters",
@@ -130,6 +134,7 @@ _ID = Key(
     ),
     required=True,
 )
+"""By which a rule is named wherever something is said of it."""
 _SEVERITY = Key("severity", Choice(Severity), default=Severity.ERROR)
 _FIELD_NAMES = ListOf(
     item=FIELD_NAME,
@@ -201,7 +206,7 @@ QUALITY_POLICY = Record(
                 expected=f"a list of at most {MAXIMUM_RULES} rules",
                 maximum=MAXIMUM_RULES,
                 repeated="duplicate_rule_id",
-                distinct_by=_ID.name,
+                distinct_by=RULE_ID.name,
             ),
             required=True,
         ),

@@ -7,8 +7,14 @@ from datasource_governance.domain.policy_keys import FIELD_NAME, Key, Record, re
 from datasource_governance.domain.policy_values import Choice, Flag, ListOf
 from datasource_governance.domain.schema import DataType, Field, TableSchema
 
-_NAME = Key("name", FIELD_NAME, required=True)
-_TYPE = Key("type", Choice(DataType), required=True)
+_NAME = Key("name", FIELD_NAME, required=True, meaning="Compared code point by code point.")
+_TYPE = Key("type", Choice(DataType), required=True, meaning="The logical type.")
+_NULLABLE = Key(
+    "nullable",
+    Flag(),
+    required=True,
+    meaning="Whether nulls are present, or the policy declares the field nullable.",
+)
 
 
 def parse_declared_types(document: object) -> dict[str, DataType]:
@@ -42,9 +48,7 @@ DECLARED_TYPES = ListOf(
 """The keys of a `--schema` document."""
 
 SCHEMA = ListOf(
-    item=Record(
-        keys=(_NAME, _TYPE, Key("nullable", Flag(), required=True)), build=Field, named_by="name"
-    ),
+    item=Record(keys=(_NAME, _TYPE, _NULLABLE), build=Field, named_by="name"),
     expected="a list of fields, each with name, type and nullable",
     repeated="duplicate_column",
     distinct_by="name",

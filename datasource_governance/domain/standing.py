@@ -76,7 +76,7 @@ def standing(
         changed=changed,
         missing=quorum.missing if quorum else 0,
         lapsed=_lapsed(decisions, counted, now),
-        expiring=tuple(sorted(one.actor for one in counted if _expires_soon(one, now))),
+        expiring=tuple(sorted(one.actor for one in counted if expires_soon(one, now))),
         next_expiry=min((one.expires_at for one in counted if one.expires_at), default=None),
         complete_since=None if changed else _complete_since(stage, target, quorum),
         until=min(turns, default=None),
@@ -112,6 +112,7 @@ def _turns(decision: Decision) -> tuple[datetime, ...]:
     return (decision.expires_at - life / _LAST_PART, decision.expires_at)
 
 
-def _expires_soon(decision: Decision, now: datetime) -> bool:
+def expires_soon(decision: Decision, now: datetime) -> bool:
+    """Tell whether no more than the last quarter of an approval's life is left."""
     soon, *_ = _turns(decision) or (None,)
     return soon is not None and now >= soon

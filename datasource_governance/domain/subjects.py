@@ -1,6 +1,6 @@
 """What each action is signed over: one function per action, for the signer and the verifier.
 
-Source: SPEC section 7, last paragraph; section 6 (creator); section 17 (grants, keys).
+Source: SPEC section 7, last paragraph; section 6 (creator, launches); section 17 (grants, keys).
 """
 
 from datasource_governance.domain.actor import ActorId, Role
@@ -14,6 +14,7 @@ from datasource_governance.domain.attestation import (
 )
 from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.launch import RunLaunch
 
 
 def delivery_subject(datasource: str, file_sha256: Sha256) -> dict[str, Json]:
@@ -41,6 +42,37 @@ def states_decision(claims: Claims, decision: Decision) -> bool:
 def promotion_subject(subject: Subject) -> dict[str, Json]:
     """Return what an operator signs: the stage exactly as reviewed."""
     return subject.document()
+
+
+def launch_subject(launch: RunLaunch) -> dict[str, Json]:
+    """Return what is signed for whoever launches a run: this run, exactly as it is launched."""
+    return {
+        "run_id": launch.run_id,
+        "job": launch.job,
+        "assets": list(launch.assets),
+        "config_hash": launch.config_hash,
+    }
+
+
+def stated_launch(claims: Claims) -> RunLaunch | None:
+    """Return the launch that claims are about; None when they are about something else."""
+    match dict(claims.subject):
+        case {
+            "run_id": str(run_id),
+            "job": str(job),
+            "assets": [*assets],
+            "config_hash": str(config_hash),
+        }:
+            launch = RunLaunch(
+                run_id=run_id,
+                job=job,
+                assets=tuple(map(str, assets)),
+                config_hash=Sha256(config_hash),
+            )
+        case _:
+            return None
+    is_whole = dict(claims.subject) == launch_subject(launch)
+    return launch if claims.action is Action.RUN_LAUNCH and is_whole else None
 
 
 def apply_subject(declaration: Datasource) -> dict[str, Json]:

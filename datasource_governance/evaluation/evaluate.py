@@ -5,8 +5,9 @@ Source: SPEC section 5.
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
+from datasource_governance.domain.artifact import MediaType
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
@@ -24,6 +25,7 @@ from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
 from datasource_governance.sources.files import is_address, read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.lazy import lazy_batches
+from datasource_governance.sources.open_files import decoded_bytes_of, read_open, scan_open
 from datasource_governance.sources.scan import decoded_bytes, scan_file
 
 if TYPE_CHECKING:
@@ -153,3 +155,23 @@ def validate_file(
         return PanderaEvaluator().validate(policy, payload, previous_schema)
     batches = scan_file(path, csv, batch_bytes=memory_bytes // BATCHES_IN_MEMORY)
     return validate_batches(policy, batches, previous_schema, memory_bytes, on_rows)
+
+
+def validate_open(
+    policy: QualityPolicy,
+    file: BinaryIO,
+    media_type: MediaType,
+    *,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    on_rows: Callable[[int], object] = lambda _: None,
+) -> Validation:
+    """Validate an open Parquet or Arrow IPC file, as `validate_file`, in this process.
+
+    Raises:
+        UnreadableSourceError: as `validate_file`; also when the file changes.
+        EvaluationError: as `PanderaEvaluator.validate`.
+    """
+    if decoded_bytes_of(file, media_type) <= memory_bytes:
+        return PanderaEvaluator().validate(policy, TypedPayload(read_open(file, media_type)), None)
+    batches = scan_open(file, media_type, memory_bytes // BATCHES_IN_MEMORY)
+    return validate_batches(policy, batches, None, memory_bytes, on_rows)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from datasource_governance.domain.quality_policy import QualityPolicy, Rule
+from datasource_governance.domain.quality_policy import QualityPolicy, RowCountRule, Rule
 from datasource_governance.domain.validation import MAXIMUM_ROWS_LISTED, RuleOutcome, Status
 from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.frames import Engine, frame_of
@@ -24,6 +24,21 @@ def of_table(policy: QualityPolicy, table: "pa.Table", engine: Engine) -> tuple[
     """Return what every rule finds in a typed table, in policy order."""
     concerned = _concerned(table, policy)
     return of_frame(policy, frame_of(concerned, engine), engine, typed=concerned.schema)
+
+
+def of_row_count(policy: QualityPolicy, row_count: int) -> tuple[RuleOutcome, ...]:
+    """Return what the rules about the number of rows find in so many of them."""
+    import pandas as pd
+
+    counts = [rule for rule in policy.rules if isinstance(rule, RowCountRule)]
+    rows = pd.DataFrame(index=pd.RangeIndex(row_count))
+    return of_frame(only(policy, counts), rows, "pandas")
+
+
+def of_shape(policy: QualityPolicy, empty: "pa.Table") -> tuple[RuleOutcome, ...]:
+    """Return what all other rules find in a table without rows: missing fields, wrong types."""
+    others = [rule for rule in policy.rules if not isinstance(rule, RowCountRule)]
+    return of_table(only(policy, others), empty, "pandas")
 
 
 def of_frame(

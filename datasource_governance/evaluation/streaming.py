@@ -114,11 +114,7 @@ class _Judged:
 
     def validation(self, previous: TableSchema | None, *, rows_numbered: bool) -> Validation:
         """Return the validation of all rows."""
-        import pandas as pd
-
-        counts = [rule for rule in self._policy.rules if isinstance(rule, RowCountRule)]
-        rows = pd.DataFrame(index=pd.RangeIndex(self.row_count))
-        for outcome in outcomes.of_frame(outcomes.only(self._policy, counts), rows, "pandas"):
+        for outcome in outcomes.of_row_count(self._policy, self.row_count):
             self._found[outcome.id] = outcome
         for name, keys in self._keys.items():
             self._found[name] = keys.outcome()

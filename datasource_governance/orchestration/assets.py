@@ -17,7 +17,9 @@ from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import provenance_of
 from datasource_governance.orchestration.check_names import EVIDENCE
 from datasource_governance.orchestration.checks import check_results, check_specs, evidence_result
+from datasource_governance.orchestration.coordinator import launch_of
 from datasource_governance.orchestration.metadata import (
+    decision_pages,
     materialization_metadata,
     policy_metadata,
     stage_metadata,
@@ -39,8 +41,9 @@ STAGE_CONFIG = {
     "attestation": dg.Field(
         str,
         default_value="",
-        description="Id of the stored attestation that proves who creates the stage. Without one "
-        "nobody can decide about the stage where duties are separated.",
+        description="Id of a stored attestation that proves who creates the stage. Without one it "
+        "is whoever signed in to launch the run; with neither, nobody can decide about the stage "
+        "where duties are separated.",
     ),
 }
 PROMOTION_CONFIG = {"stage_id": dg.Field(str, description="Id of an approved stage.")}
@@ -65,16 +68,19 @@ def current_key(datasource: str) -> dg.AssetKey:
     return dg.AssetKey([datasource, "current"])
 
 
-def datasource_assets(declaration: Datasource) -> DatasourceAssets:
-    """Return the assets and the evidence check of a declared datasource."""
+def datasource_assets(declaration: Datasource, webserver: str) -> DatasourceAssets:
+    """Return the assets and the evidence check of a declared datasource.
+
+    `webserver` is the address of the governed webserver, to which links lead.
+    """
     return DatasourceAssets(
-        stage=_stage_asset(declaration),
+        stage=_stage_asset(declaration, webserver),
         current=_current_asset(declaration),
         evidence=_evidence_check(declaration),
     )
 
 
-def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
+def _stage_asset(declaration: Datasource, webserver: str) -> dg.AssetsDefinition:
     key = stage_key(declaration.id)
     declared = declaration.quality_policy
 
@@ -87,7 +93,7 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
                 group_name=declaration.id,
                 description="Candidate deliveries: each materialization is one stage, validated "
                 "and kept, whether it passed or not.",
-                metadata=policy_metadata(declaration),
+                metadata={**policy_metadata(declaration), **decision_pages(webserver)},
                 owners=declaration.owners,
                 kinds=set(declaration.kinds),
                 tags=dict(declaration.tags),
@@ -109,13 +115,14 @@ def _stage_asset(declaration: Datasource) -> dg.AssetsDefinition:
                 delivery=config["delivery"],
                 file_sha256=sha256,
                 attestation_id=config["attestation"] or None,
+                launch=launch_of(context.run),
             )
             staged = create_stage(application.work(), application.evaluator(), payload, request)
         found = staged.stage
         context.log.info("stage %s is %s", found.id, found.state)
         yield dg.MaterializeResult(
             asset_key=key,
-            metadata=stage_metadata(found, application.settings.tenant, declared),
+            metadata=stage_metadata(found, application.settings.tenant, declared, webserver),
             data_version=dg.DataVersion(found.id),
             check_results=list(check_results(found, key, declared)),
         )
@@ -144,7 +151,8 @@ def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
         application: Application = context.resources.governance
         stage_id: str = context.op_execution_context.op_config["stage_id"]
         with business_refusals():
-            promotion = promote_stage(application.work(), PromotionRequest(stage=stage_id))
+            request = PromotionRequest(stage=stage_id, launch=launch_of(context.run))
+            promotion = promote_stage(application.work(), request)
         materialization = promotion.materialization
         context.log.info("materialization %s is current", materialization.id)
         return dg.MaterializeResult(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from datasource_governance.domain.launch import promotion_job_name, stage_job_name
 from datasource_governance.orchestration.assets import current_key, stage_key
 
 if TYPE_CHECKING:
@@ -14,16 +15,6 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import (  # noqa: TID251
         UnresolvedAssetJobDefinition,
     )
-
-
-def stage_job_name(datasource: str) -> str:
-    """Return the name of the job that stages a delivery."""
-    return f"stage_{datasource}"
-
-
-def promotion_job_name(datasource: str) -> str:
-    """Return the name of the job that promotes a stage."""
-    return f"promote_{datasource}"
 
 
 def stage_job(datasource: str) -> "UnresolvedAssetJobDefinition":

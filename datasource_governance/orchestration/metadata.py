@@ -29,6 +29,8 @@ BOUND_TO = f"{NAMESPACE}/bound_to"
 BREAKS = f"{NAMESPACE}/breaks"
 CLASSIFICATION = f"{NAMESPACE}/classification"
 CREATOR = f"{NAMESPACE}/creator"
+DECISION_PAGE = f"{NAMESPACE}/decide"
+DECISION_PAGES = f"{NAMESPACE}/decisions"
 DELIVERY = f"{NAMESPACE}/delivery"
 ENTRIES = f"{NAMESPACE}/entries"
 FAILED_RULES = f"{NAMESPACE}/failed_rules"
@@ -71,12 +73,24 @@ def policy_metadata(declaration: Datasource) -> Metadata:
     return {POLICIES: _table(records, "policy", "version", "hash")} if records else {}
 
 
-def stage_metadata(stage: Stage, tenant: str, declared: QualityPolicy | None) -> Metadata:
-    """Return the metadata of one stage's materialization event, what people look for first."""
+def decision_pages(webserver: str) -> Metadata:
+    """Return the link to what waits for a decision; `webserver` is its address."""
+    return {DECISION_PAGES: dg.MetadataValue.url(f"{webserver.rstrip('/')}/governance/decisions")}
+
+
+def stage_metadata(
+    stage: Stage, tenant: str, declared: QualityPolicy | None, webserver: str
+) -> Metadata:
+    """Return the metadata of one stage's materialization event, what people look for first.
+
+    `webserver` is the address of the governed webserver, which has a page about every stage.
+    """
+    page = f"{webserver.rstrip('/')}/governance/stages/{stage.id}"
     validation = validation_of(stage)
     rules = rules_of(validation)
     return {
-        NEXT_STEP: dg.MetadataValue.md(next_step(stage)),
+        NEXT_STEP: dg.MetadataValue.md(next_step(stage, page)),
+        DECISION_PAGE: dg.MetadataValue.url(page),
         STATE: str(stage.state),
         OUTCOME: str(stage.outcome),
         FAILED_RULES: sum(rule["status"] != "passed" for rule in rules),
@@ -232,13 +246,13 @@ def _table(records: Sequence[Mapping[str, str | None]], *columns: str) -> dg.Tab
     )
 
 
-def next_step(stage: Stage) -> str:
-    """Return what a person does next with a stage, as markdown."""
+def next_step(stage: Stage, page: str) -> str:
+    """Return what a person does next with a stage, as markdown; `page` is where one decides."""
     texts = {
         "failed": "This stage is **blocked** and never becomes current. Correct the delivery and "
         "stage it again.",
-        "awaiting_approval": f"Waits for approval: `datasource-governance approve {stage.id} "
-        "--reason …` or `reject`.",
+        "awaiting_approval": f"Waits for approval: [decide]({page}), or "
+        f"`datasource-governance approve {stage.id} --reason …`, or `reject`.",
         "ready": f"Ready: an operator runs `datasource-governance promote {stage.id}`.",
     }
     return texts.get(stage.state, f"This stage is {stage.state}.")

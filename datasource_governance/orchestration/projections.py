@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import dagster as dg
 from typing_extensions import override
 
+from datasource_governance.composition import Settings
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization, provenance_of
 from datasource_governance.domain.stage import Stage
@@ -47,7 +48,7 @@ class Projection(ABC, Generic[Row]):
         """Return the row that the newest materialization has to be about."""
 
     @abstractmethod
-    def metadata(self, row: Row, tenant: str) -> Metadata:
+    def metadata(self, row: Row, settings: Settings) -> Metadata:
         """Return what is shown of a row."""
 
     @abstractmethod
@@ -59,10 +60,10 @@ class Projection(ABC, Generic[Row]):
         del row
         return []
 
-    def materialization(self, row: Row, tenant: str) -> dg.AssetMaterialization:
+    def materialization(self, row: Row, settings: Settings) -> dg.AssetMaterialization:
         """Return the materialization of a row as its run reports it."""
         return dg.AssetMaterialization(
-            self.key, metadata=self.metadata(row, tenant), tags={DATA_VERSION: row.id}
+            self.key, metadata=self.metadata(row, settings), tags={DATA_VERSION: row.id}
         )
 
 
@@ -86,8 +87,9 @@ class StageProjection(Projection[Stage]):
         return newest[0] if newest else None
 
     @override
-    def metadata(self, row: Stage, tenant: str) -> Metadata:
-        return stage_metadata(row, tenant, self.declaration.quality_policy)
+    def metadata(self, row: Stage, settings: Settings) -> Metadata:
+        declared = self.declaration.quality_policy
+        return stage_metadata(row, settings.tenant, declared, settings.dagster_url)
 
     @override
     def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
@@ -133,7 +135,7 @@ class CurrentProjection(Projection[Materialization]):
         return work.materializations.get(target.current) if target.current else None
 
     @override
-    def metadata(self, row: Materialization, tenant: str) -> Metadata:
+    def metadata(self, row: Materialization, settings: Settings) -> Metadata:
         return materialization_metadata(row, provenance_of(row))
 
     @override

@@ -80,7 +80,7 @@ class Reconciler:
             settled = work.now() - GRACE
         for row in rows:
             if row.created_at <= settled and not _is_shown(instance, projection.key, row.id):
-                made = projection.materialization(row, application.settings.tenant)
+                made = projection.materialization(row, application.settings)
                 instance.report_runless_asset_event(
                     dg.AssetObservation(
                         projection.key, description=_AGAIN, metadata=made.metadata, tags=made.tags
@@ -100,7 +100,7 @@ def _reconcile_newest(
         known = projection.known(work, [version for one in records if (version := _version(one))])
         settled = work.now() - GRACE
     if top is not None and top.created_at <= settled:
-        made = projection.materialization(top, application.settings.tenant)
+        made = projection.materialization(top, application.settings)
         newest = records[0] if records else None
         if not _is_on_top(instance, projection, newest, made, known):
             instance.report_runless_asset_event(made)

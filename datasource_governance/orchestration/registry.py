@@ -16,6 +16,7 @@ from datasource_governance.orchestration.assets import (
 )
 from datasource_governance.orchestration.io_manager import GovernedIOManager
 from datasource_governance.orchestration.jobs import promotion_job, stage_job
+from datasource_governance.orchestration.outbox import outbox_sensor
 from datasource_governance.orchestration.reconciliation import reconciliation_sensor
 from datasource_governance.orchestration.schedules import (
     checkpoint_schedule,
@@ -35,7 +36,8 @@ def governed_definitions(
     this process's environment is used.
     """
     application = application or Application(read_settings())
-    assets = [datasource_assets(declaration) for declaration in declarations]
+    webserver = application.settings.dagster_url
+    assets = [datasource_assets(declaration, webserver) for declaration in declarations]
     names = [declaration.id for declaration in declarations]
     promotions = {name: promotion_job(name) for name in names}
     return dg.Definitions(
@@ -56,5 +58,6 @@ def _sensors(
     return [
         approval_quorum_sensor(promotions, watch),
         *waiting_sensors(promotions, watch),
+        outbox_sensor(),
         reconciliation_sensor(declarations),
     ]

@@ -16,12 +16,10 @@ import dagster as dg
 
 from datasource_governance.composition import Application
 from datasource_governance.domain.evidence import datasource_chain
+from datasource_governance.domain.launch import promotion_job_name
 from datasource_governance.errors import GovernanceError
 from datasource_governance.orchestration.assets import GOVERNANCE
-from datasource_governance.orchestration.jobs import (
-    promotion_job_name,
-    promotion_run_config,
-)
+from datasource_governance.orchestration.jobs import promotion_run_config
 from datasource_governance.services.waiting import Overview, WaitingStages
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from datasource_governance.orchestration import metadata
 from datasource_governance.orchestration.assets import stage_key
 from datasource_governance.orchestration.pictures import Picture, picture_sensor
 from datasource_governance.orchestration.sensors import STAGE_TAG, Watch
+from datasource_governance.services.expiring import tell_of_expiring
 from datasource_governance.services.waiting import Overview, supersede_stage
 
 EXPIRY = "approval_expiry"
@@ -27,13 +28,17 @@ INTERVAL_SECONDS = 30
 STUCK_AFTER = timedelta(minutes=10)
 _NEWEST = 25
 """Among so many newest stages of a datasource, superseded ones are shown."""
+_TOLD_AT_ONCE = 200
+"""So many stages are asked about in one tick; the next one asks about the others."""
 
 
 def waiting_sensors(datasources: Collection[str], watch: Watch) -> list[dg.SensorDefinition]:
     """Return the sensors of expiry, supersession and stuck promotions of these datasources."""
+    told = ExpiringTold()
 
     def expiry(application: Application, _: dg.DagsterInstance) -> Iterator[Picture]:
         overview = watch.overview(application)
+        told.tell(application, overview)
         return (_expiry(name, overview.standings[name]) for name in _applied(datasources, overview))
 
     def supersession(application: Application, _: dg.DagsterInstance) -> Iterator[Picture]:
@@ -70,6 +75,35 @@ def waiting_sensors(datasources: Collection[str], watch: Watch) -> list[dg.Senso
             stuck,
         ),
     ]
+
+
+class ExpiringTold:
+    """Sees to it that people are told of each approval that expires soon, once.
+
+    The database knows what was told. What this process made sure of is remembered while it stands
+    out, so that a tick asks about what is new and not about everything that expires.
+    """
+
+    def __init__(self) -> None:
+        self._seen: frozenset[tuple[str, tuple[str, ...], datetime | None]] = frozenset()
+
+    def tell(self, application: Application, overview: Overview) -> None:
+        """Tell of what was not told of before.
+
+        Raises:
+            GovernanceError: when Postgres cannot be used; the next call tells the rest.
+        """
+        present = frozenset(
+            (one.stage, one.expiring, one.next_expiry)
+            for found in overview.standings.values()
+            for one in found
+            if one.expiring and not one.changed
+        )
+        self._seen &= present
+        news = sorted(present - self._seen, key=lambda one: one[0])
+        for seen in news[:_TOLD_AT_ONCE]:
+            tell_of_expiring(application.work(), seen[0])
+            self._seen |= {seen}
 
 
 def _applied(datasources: Collection[str], overview: Overview) -> list[str]:

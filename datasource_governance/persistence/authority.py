@@ -1,9 +1,9 @@
 """Actors, keys, grants and attestations in Postgres.
 
-Source: ports.Authority, which says what each method promises; SPEC section 17.
+Source: authority_ports.py, which says what each method promises; SPEC section 17.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,10 +17,16 @@ from datasource_governance.persistence.rows import Rows
 
 
 class PostgresAuthority:
-    """See ports.Authority."""
+    """See authority_ports.Authority."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
+
+    def hold(self) -> None:
+        self._rows.locks.hold_authority()
+
+    def lock(self) -> None:
+        self._rows.locks.change_authority()
 
     def actor(self, actor: ActorId) -> Actor | None:
         row = self._rows.first(self._rows.of(tables.actor, id=actor))
@@ -83,6 +89,23 @@ class PostgresAuthority:
         row = self._rows.first(self._rows.of(tables.attestation, id=attestation_id))
         return mapping.attestation(row) if row else None
 
+    def attestations(self, ids: Collection[str]) -> Mapping[str, Attestation]:
+        query = self._rows.of(tables.attestation).where(tables.attestation.c.id.in_(sorted(ids)))
+        return {row["id"]: mapping.attestation(row) for row in self._rows.all(query)}
+
+    def attested_with(self, key: Sha256) -> Sequence[tuple[datetime, Attestation]]:
+        table = tables.attestation
+        query = self._rows.of(table, key_id=key).order_by(table.c.stored_at.desc(), table.c.id)
+        return [(row["stored_at"], mapping.attestation(row)) for row in self._rows.all(query)]
+
     def add_attestation(self, attestation: Attestation, now: datetime) -> None:
         row = mapping.attestation_row(attestation) | {"stored_at": now}
         self._rows.insert(tables.attestation, row)
+
+    def launch_attestation(self, run_id: str) -> Attestation | None:
+        row = self._rows.first(self._rows.of(tables.run_attestation, run_id=run_id))
+        return self.attestation(row["attestation_id"]) if row else None
+
+    def add_launch_attestation(self, run_id: str, attestation_id: str) -> None:
+        row = {"run_id": run_id, "attestation_id": attestation_id}
+        self._rows.insert(tables.run_attestation, row)

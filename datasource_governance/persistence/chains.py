@@ -26,9 +26,9 @@ from datasource_governance.domain.evidence import (
     link,
 )
 from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.locks import Place
 from datasource_governance.persistence.rows import (
     Rows,
-    comparable,
     immutable_commitment,
     mutable_commitment,
     row_key,
@@ -63,6 +63,7 @@ class PostgresEvidence:
         return entry
 
     def _lock_head(self, chain: str) -> Head:
+        self._rows.locks.take(Place.CHAIN, chain)
         first = {
             "tenant": self._rows.tenant,
             "chain": chain,
@@ -127,7 +128,7 @@ class PostgresEvidence:
         found: RowCommitments = {}
         for name, column in _BY_STAGE.items():
             table = tables.metadata.tables[f"governance.{name}"]
-            query = comparable(table).where(self._rows.mine(table, **{column: stage}))
+            query = self._rows.comparable(table, **{column: stage})
             found.update(_commitments(table, self._rows.all(query)))
         return found
 
@@ -156,8 +157,7 @@ class PostgresEvidence:
         """Return the commitments of every governed row as it is now."""
         found: RowCommitments = {}
         for table in tables.GOVERNED:
-            query = comparable(table).where(table.c.tenant == self._rows.tenant)
-            found.update(_commitments(table, self._rows.all(query)))
+            found.update(_commitments(table, self._rows.all(self._rows.comparable(table))))
         return found
 
 

@@ -43,6 +43,7 @@ STATEMENT_TIMEOUT = "60s"
 IDLE_TIMEOUT = "60s"
 _BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 _UNIQUE = "23505"
+_NOT_PERMITTED = "42501"
 _LOGGING_NAME = "datasource_governance"
 _NO_TABLES = frozenset({"42P01", "3F000", "42501"})
 """SQLSTATEs of a database that was never upgraded, or not for this role."""
@@ -281,6 +282,12 @@ def _value_free(error: SQLAlchemyError | UnicodeEncodeError) -> GovernanceError:
             f"it is already there ({constraint}); nothing was written",
             code="conflict",
             constraint=constraint,
+        )
+    if state == _NOT_PERMITTED:
+        return ServiceUnavailableError(
+            f"the login of GOVERNANCE_DATABASE_URL may not do this (SQLSTATE {state}); "
+            "an auditor's reads and verifies only, the application's is written by: db upgrade",
+            sqlstate=state,
         )
     broken = f", constraint {constraint}" if constraint else ""
     return ServiceUnavailableError(

@@ -1,23 +1,82 @@
-"""Transaction-scoped advisory locks, named by digests of framed texts.
+"""What a transaction locks, in one order for all, so that no two ever wait for each other.
 
-Source: facts on concurrency, E1 and E6: a lock is a statement of its own, its key 64 bits, signed.
+Keys and grants come first: whatever rests on them holds them, so that a revocation or withdrawal
+comes before it or after it as a whole. Then datasources and stages by id, chains last.
+
+Source: SPEC section 17 ("lock order"); facts on concurrency, 4.1, E1 and E6: an advisory lock is a
+statement of its own, its key 64 bits, signed.
 """
 
-from sqlalchemy import func, select
+from enum import IntEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
 
 from datasource_governance.domain.canonical import digest
+from datasource_governance.errors import GovernanceError
 from datasource_governance.persistence.connection import Connection
 
 _HEX_DIGITS_OF_64_BITS = 16
+_AUTHORITY = "authority"
+_CHANGING, _HOLDING = "changing", "holding"
 
 
-def try_lock(connection: Connection, *names: str) -> bool:
-    """Take the lock of these names if nobody has it, without waiting; tell whether it was taken.
+class Place(IntEnum):
+    """Where a lock comes in the order; within a place they are taken by name."""
 
-    It ends with the transaction. Whoever has it already, in the same transaction, gets it again.
-    """
-    named = digest("datasource_governance/lock/v1", *(name.encode() for name in names))
-    unsigned = int(named[:_HEX_DIGITS_OF_64_BITS], 16)
-    key = unsigned - 2**64 if unsigned >= 2**63 else unsigned
-    taken: bool = connection.execute(select(func.pg_try_advisory_xact_lock(key))).scalar_one()
-    return taken
+    AUTHORITY = 1
+    DATASOURCE = 2
+    STAGE = 3
+    CHAIN = 4
+
+
+class Locks:
+    """The locks of one transaction of a tenant. They end with it."""
+
+    def __init__(self, connection: Connection, tenant: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._taken: list[tuple[Place, str]] = []
+
+    def forget(self) -> None:
+        """Begin a new transaction, which has locked nothing."""
+        self._taken.clear()
+
+    def take(self, place: Place, name: str) -> bool:
+        """Note that a lock is about to be taken; tell whether it is the first time.
+
+        Raises:
+            GovernanceError: when one that comes later is held already.
+        """
+        wanted = (place, name)
+        if wanted in self._taken:
+            return False
+        if self._taken and wanted < self._taken[-1]:
+            raise GovernanceError(
+                f"locks are taken in one order: {place.name.lower()} {name} comes before "
+                f"{self._taken[-1][0].name.lower()} {self._taken[-1][1]}"
+            )
+        self._taken.append(wanted)
+        return True
+
+    def hold_authority(self) -> None:
+        """Keep keys and grants as they are. Any number of transactions may."""
+        if (Place.AUTHORITY, _CHANGING) not in self._taken and self.take(Place.AUTHORITY, _HOLDING):
+            self._run(func.pg_advisory_xact_lock_shared(self._key(_AUTHORITY)))
+
+    def change_authority(self) -> None:
+        """Wait until nobody else changes or holds keys and grants."""
+        if self.take(Place.AUTHORITY, _CHANGING):
+            self._run(func.pg_advisory_xact_lock(self._key(_AUTHORITY)))
+
+    def take_turn(self, name: str) -> bool:
+        """Take a lock if nobody has it, without waiting, so out of any order; tell whether so."""
+        return bool(self._run(func.pg_try_advisory_xact_lock(self._key(name))))
+
+    def _run(self, lock: ColumnElement[Any]) -> object:
+        return self._connection.execute(select(lock)).scalar_one()
+
+    def _key(self, name: str) -> int:
+        parts = (self._tenant.encode(), name.encode())
+        unsigned = int(digest("datasource_governance/lock/v1", *parts)[:_HEX_DIGITS_OF_64_BITS], 16)
+        return unsigned - 2**64 if unsigned >= 2**63 else unsigned

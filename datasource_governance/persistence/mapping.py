@@ -11,6 +11,7 @@ from datasource_governance.domain.actor import Actor, ActorId, Grant, Role
 from datasource_governance.domain.approval import Decision, Subject, Verdict
 from datasource_governance.domain.attestation import ActorKey, Attestation, KeyKind, read_claims
 from datasource_governance.domain.canonical import Sha256, load_canonical
+from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import Entry
 from datasource_governance.domain.materialization import Disposition, Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
@@ -149,6 +150,11 @@ def attestation_row(value: Attestation) -> dict[str, object]:
 def attestation(row: Row) -> Attestation:
     """Return the attestation of a row."""
     return Attestation(claims=read_claims(row["claims"]), signature=row["signature"])
+
+
+def event(row: Row) -> Event:
+    """Return the event of a row; its number is only its place."""
+    return Event(**_without(row, "tenant", "number"))
 
 
 def entry(row: Row) -> Entry:

@@ -5,8 +5,9 @@ Source: ports.py, which says what each method promises.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import and_, exists, func, insert, literal, or_, select, tuple_
+from sqlalchemy import Select, and_, exists, func, insert, literal, or_, select, tuple_
 
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
@@ -17,6 +18,7 @@ from datasource_governance.domain.policy_version import PolicyKind, PolicyVersio
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.locks import Place
 from datasource_governance.persistence.rows import Rows, row_key
 
 
@@ -31,12 +33,17 @@ class PostgresDatasources:
         return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
 
     def get_for_update(self, datasource: str) -> Target:
-        query = self._rows.of(tables.datasource, id=datasource).with_for_update()
+        query = self._locked(datasource)
         return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
 
     def find(self, datasource: str) -> Target | None:
-        row = self._rows.first(self._rows.of(tables.datasource, id=datasource).with_for_update())
+        row = self._rows.first(self._locked(datasource))
         return mapping.target(row) if row else None
+
+    def _locked(self, datasource: str) -> Select[Any]:
+        self._rows.locks.hold_authority()
+        self._rows.locks.take(Place.DATASOURCE, datasource)
+        return self._rows.of(tables.datasource, id=datasource).with_for_update()
 
     def list(self) -> Sequence[Target]:
         query = self._rows.of(tables.datasource).order_by(tables.datasource.c.id)
@@ -83,11 +90,13 @@ class PostgresStages:
         return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
 
     def get_for_update(self, stage: str) -> Stage:
+        self._rows.locks.take(Place.STAGE, stage)
         query = self._rows.of(tables.stage, id=stage).with_for_update()
         return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
 
-    def attested_by(self, attestation_id: str) -> Stage | None:
-        row = self._rows.first(self._rows.of(tables.stage, attestation_id=attestation_id))
+    def attested_by(self, attestation_id: str, datasource: str) -> Stage | None:
+        created = {"attestation_id": attestation_id, "datasource": datasource}
+        row = self._rows.first(self._rows.of(tables.stage, **created))
         return mapping.stage(row) if row else None
 
     def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
@@ -116,13 +125,23 @@ class PostgresStages:
         )
         return [mapping.stage(row) for row in self._rows.all(query)]
 
-    def page(self, datasource: str, *, before: Stage | None, limit: int) -> Sequence[Stage]:
+    def awaiting_approval(
+        self, datasources: Collection[str], *, before: Stage | None, limit: int
+    ) -> Sequence[Stage]:
         table = tables.stage
-        query = self._rows.of(table, datasource=datasource).limit(limit)
+        query = self._rows.of(table, state=str(StageState.AWAITING_APPROVAL))
+        named = query.where(table.c.datasource.in_(sorted(datasources)))
+        return self._newest(named, before, limit)
+
+    def page(self, datasource: str, *, before: Stage | None, limit: int) -> Sequence[Stage]:
+        return self._newest(self._rows.of(tables.stage, datasource=datasource), before, limit)
+
+    def _newest(self, query: Select[Any], before: Stage | None, limit: int) -> Sequence[Stage]:
+        table = tables.stage
         if before is not None:
             place = tuple_(table.c.created_at, table.c.id)
             query = query.where(place < tuple_(literal(before.created_at), literal(before.id)))
-        ordered = query.order_by(table.c.created_at.desc(), table.c.id.desc())
+        ordered = query.order_by(table.c.created_at.desc(), table.c.id.desc()).limit(limit)
         return [mapping.stage(row) for row in self._rows.all(ordered)]
 
     def known(self, datasource: str, stages: Collection[str]) -> Collection[str]:
@@ -154,6 +173,12 @@ class PostgresDecisions:
         table = tables.decision
         query = self._rows.of(table, stage=stage).order_by(table.c.decided_at, table.c.id)
         return [mapping.decision(row) for row in self._rows.all(query)]
+
+    def about_any(self, stages: Collection[str]) -> Sequence[Decision]:
+        table = tables.decision
+        query = self._rows.of(table).where(table.c.stage.in_(sorted(stages)))
+        rows = self._rows.all(query.order_by(table.c.decided_at, table.c.id))
+        return [mapping.decision(row) for row in rows]
 
     def about_open(self, datasource: str) -> Sequence[Decision]:
         table, stage = tables.decision, tables.stage
@@ -242,7 +267,7 @@ class PostgresMaterializations:
 
 
 class PostgresOutbox:
-    """See ports.Outbox."""
+    """See outbox_ports.Outbox."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -254,3 +279,7 @@ class PostgresOutbox:
         )
         number = self._rows.one(last, "outbox")["last"] + 1
         self._rows.insert(table, mapping.flat_row(event) | {"number": number})
+
+    def at(self, datasource: str, number: int) -> Event | None:
+        row = self._rows.first(self._rows.of(tables.outbox, datasource=datasource, number=number))
+        return mapping.event(row) if row else None

@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, Table, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, insert, select, update
 
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import Cell, Key, RowCommitment, commit_columns
 from datasource_governance.errors import GuardError, NotFoundError
 from datasource_governance.persistence.connection import Connection
-from datasource_governance.persistence.tables import immutable_columns, mutable_columns
+from datasource_governance.persistence.locks import Locks
+from datasource_governance.persistence.tables import DIGESTS, immutable_columns, mutable_columns
 
 PAYLOAD = "payload"
 Row = Mapping[str, Any]
@@ -29,7 +30,13 @@ class Rows:
     def __init__(self, connection: Connection, tenant: str) -> None:
         self.connection = connection
         self.tenant = tenant
+        self.locks = Locks(connection, tenant)
         self.notes: list[RowCommitment] = []
+
+    def begin(self) -> None:
+        """Owe no evidence and hold no lock: a new transaction begins."""
+        self.locks.forget()
+        self.notes.clear()
 
     def insert(self, table: Table, row: Mapping[str, object]) -> None:
         """Insert one row and note it."""
@@ -93,6 +100,17 @@ class Rows:
         """Select this tenant's rows of a table in which the columns equal the values."""
         return select(table).where(self.mine(table, **equal))
 
+    def comparable(self, table: Table, **equal: object) -> Select[Any]:
+        """Select rows as commitments count them: a payload by the digest that Postgres computes.
+
+        A role that may not read payloads can do this, too.
+        """
+        source = DIGESTS.get(table.name, table)
+        columns = (
+            column.label(PAYLOAD) if column.name == "sha256" else column for column in source.c
+        )
+        return select(*columns).where(self.mine(source, **equal))
+
     def mine(self, table: Table, **equal: object) -> ColumnElement[bool]:
         """Return the condition that a row is this tenant's and equals the values."""
         return and_(
@@ -127,15 +145,3 @@ def _cell(name: str, row: Mapping[str, object]) -> Cell:
     if name == PAYLOAD and isinstance(value, bytes):
         return hashlib.sha256(value).hexdigest()
     return value  # type: ignore[return-value]  # the tables hold nothing but cells
-
-
-def comparable(table: Table) -> Select[Any]:
-    """Select every column of a table; a payload as the digest that Postgres computes of it."""
-    return select(
-        *(
-            func.encode(func.sha256(column), "hex").label(PAYLOAD)
-            if column.name == PAYLOAD
-            else column
-            for column in table.columns
-        )
-    )

@@ -9,18 +9,39 @@ Source: SPEC sections 7, 13 and 17.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlalchemy import Table
 
-from datasource_governance.domain.actor import UNATTESTED
+from datasource_governance.domain.actor import SYSTEM, UNATTESTED
 from datasource_governance.domain.approval import Verdict
-from datasource_governance.domain.attestation import Action, Claims, key_id, read_claims, verify
+from datasource_governance.domain.attestation import (
+    Action,
+    Claims,
+    KeyKind,
+    key_id,
+    read_claims,
+    verify,
+)
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.evidence import TENANT_CHAIN, Break, BreakKind
-from datasource_governance.domain.subjects import delivery_subject, states_decision
+from datasource_governance.domain.launch import RunLaunch
+from datasource_governance.domain.subjects import (
+    delivery_subject,
+    stated_launch,
+    states_decision,
+)
 from datasource_governance.errors import GuardError
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Row, Rows, row_key
+
+
+@dataclass(frozen=True, slots=True)
+class _Signed:
+    """What was signed, and the launch of a run that it is if a gateway's key made it."""
+
+    claims: Claims
+    launch: RunLaunch | None
 
 
 def find_unsigned(rows: Rows) -> list[Break]:
@@ -34,16 +55,17 @@ def find_unsigned(rows: Rows) -> list[Break]:
         for row in kept.values()
         if not _is_genuine(row, keys.get(row["key_id"]))
     ]
-    claims = {name: found for name, row in kept.items() if (found := _claims(row)) is not None}
-    return [*forged, *_unsigned_rows(rows, claims)]
+    signed = {name: one for name, row in kept.items() if (one := _signed(row, keys)) is not None}
+    return [*forged, *_unsigned_rows(rows, signed), *_unsigned_promotions(rows, signed)]
 
 
-def _unsigned_rows(rows: Rows, claims: Mapping[str, Claims]) -> Iterator[Break]:
-    checks: list[tuple[Table, Callable[[Row, Claims], bool]]] = [
+def _unsigned_rows(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]:
+    checks: list[tuple[Table, Callable[[Row, _Signed], bool]]] = [
         (tables.decision, _signed_decision),
         (tables.stage, _signed_stage),
         (tables.role_grant, _signed_grant),
         (tables.actor_key, _signed_key),
+        (tables.run_attestation, _signed_run),
     ]
     founding = _founding(rows)
     for table, is_signed in checks:
@@ -51,42 +73,83 @@ def _unsigned_rows(rows: Rows, claims: Mapping[str, Claims]) -> Iterator[Break]:
             if row["attestation_id"] is None:
                 accounted = row["id"] in founding or row.get("creator") == UNATTESTED
             else:
-                claim = claims.get(row["attestation_id"])
-                accounted = claim is not None and is_signed(row, claim)
+                one = signed.get(row["attestation_id"])
+                accounted = one is not None and is_signed(row, one)
             if not accounted:
-                yield _broken(BreakKind.UNSIGNED_ROW, table, row, "nobody signed what it says")
+                yield _unsigned(table, row)
+
+
+def _unsigned_promotions(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]:
+    """Yield what was promoted in somebody's name who signed nothing of the kind.
+
+    `system` needs no signature: what it may promote rests on the decisions.
+    """
+    table = tables.materialization
+    for row in rows.all(rows.of(table).where(table.c.created_by != SYSTEM)):
+        named = _object(row["provenance"]).get("promotion_attestation")
+        # Before runs were attested, provenance named none, and only signing the stage promoted it.
+        accounted = any(
+            _signed_promotion(row, one)
+            for name, one in signed.items()
+            if name == named or (named is None and one.launch is None)
+        )
+        if not accounted:
+            yield _unsigned(table, row)
 
 
 def _founding(rows: Rows) -> frozenset[str]:
     """Return the ids of the key and the grant with which the tenant began."""
     first = rows.first(rows.of(tables.evidence, chain=TENANT_CHAIN, sequence=1))
-    try:
-        body = load_canonical(first["body"]) if first else None
-    except (ValueError, ArithmeticError, RecursionError):
-        body = None
-    facts = body.get("facts") if isinstance(body, dict) else None
+    facts = _object(first["body"]).get("facts") if first else None
     if not isinstance(facts, dict):
         return frozenset()
     return frozenset(str(facts.get(name)) for name in ("key", "grant"))
 
 
-def _signed_decision(row: Row, claims: Claims) -> bool:
+def _object(document: bytes) -> Mapping[str, Json]:
+    """Return a kept JSON object; a spoiled one is empty."""
+    try:
+        found = load_canonical(document)
+    except (ValueError, ArithmeticError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
+
+
+def _signed_decision(row: Row, signed: _Signed) -> bool:
     if row["verdict"] not in set(Verdict):
         return False
-    return states_decision(claims, mapping.decision(row))
+    return states_decision(signed.claims, mapping.decision(row))
 
 
-def _signed_stage(row: Row, claims: Claims) -> bool:
+def _signed_stage(row: Row, signed: _Signed) -> bool:
+    if signed.claims.actor != row["creator"]:
+        return False
+    if signed.launch is not None:
+        return signed.launch.stages(row["datasource"])
     subject = delivery_subject(row["datasource"], row["delivery_sha256"])
-    return claims.actor == row["creator"] and _says(claims, Action.STAGE_CREATE, subject)
+    return _says(signed.claims, Action.STAGE_CREATE, subject)
 
 
-def _signed_grant(row: Row, claims: Claims) -> bool:
+def _signed_promotion(row: Row, signed: _Signed) -> bool:
+    if signed.claims.actor != row["created_by"]:
+        return False
+    if signed.launch is not None:
+        return signed.launch.promotes(row["datasource"])
+    about = signed.claims.subject.get("stage") == row["stage"]
+    return about and signed.claims.action is Action.STAGE_PROMOTE
+
+
+def _signed_run(row: Row, signed: _Signed) -> bool:
+    return signed.launch is not None and bool(signed.launch.run_id == row["run_id"])
+
+
+def _signed_grant(row: Row, signed: _Signed) -> bool:
     subject = {name: row[name] for name in ("actor", "role", "datasource")}
-    return _says(claims, Action.ACTOR_GRANT, subject)
+    return _says(signed.claims, Action.ACTOR_GRANT, subject)
 
 
-def _signed_key(row: Row, claims: Claims) -> bool:
+def _signed_key(row: Row, signed: _Signed) -> bool:
+    claims = signed.claims
     said = {name: claims.subject.get(name) for name in ("actor", "kind", "registered_key")}
     meant = {"actor": row["actor"], "kind": row["kind"], "registered_key": row["id"]}
     return claims.action is Action.KEY_REGISTER and said == meant
@@ -96,11 +159,14 @@ def _says(claims: Claims, action: Action, subject: Mapping[str, Json]) -> bool:
     return claims.action is action and dict(claims.subject) == dict(subject)
 
 
-def _claims(row: Row) -> Claims | None:
+def _signed(row: Row, keys: Mapping[str, Row]) -> _Signed | None:
     try:
-        return read_claims(row["claims"])
+        claims = read_claims(row["claims"])
     except GuardError:
         return None
+    key = keys.get(claims.key)
+    is_gateways = key is not None and key["kind"] == KeyKind.GATEWAY
+    return _Signed(claims, stated_launch(claims) if is_gateways else None)
 
 
 def _is_genuine(row: Row, key_row: Row | None) -> bool:
@@ -124,6 +190,10 @@ def _is_genuine(row: Row, key_row: Row | None) -> bool:
 def _is_named_after_itself(key_row: Row) -> bool:
     """Whether no other public key was put in the place of the one that was registered."""
     return bool(key_id(key_row["public_key"]) == key_row["id"])
+
+
+def _unsigned(table: Table, row: Row) -> Break:
+    return _broken(BreakKind.UNSIGNED_ROW, table, row, "nobody signed what it says")
 
 
 def _broken(kind: BreakKind, table: Table, row: Row, message: str) -> Break:

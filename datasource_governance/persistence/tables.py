@@ -205,6 +205,7 @@ dead_letter = _table(
     _set("attempts", Integer),
     _set("problem"),
     _set("at", _INSTANT),
+    _mutable("accepted_at", _INSTANT, nullable=True),
 )
 
 evidence = _table(
@@ -244,6 +245,18 @@ GOVERNED = (
     outbox,
 )
 """The tables whose rows evidence speaks about, in an order that foreign keys allow."""
+
+_views = MetaData(schema="governance")
+DIGESTS = {
+    table.name: Table(
+        f"{table.name}_digest",
+        _views,
+        *(Column(column.name, Text) for column in table.primary_key),
+        Column("sha256", Text),
+    )
+    for table in (stage_payload, materialization_payload)
+}
+"""The views that give the digest of a payload to who may not read it, by the table's name."""
 
 
 def immutable_columns(table: Table) -> list[Column[object]]:

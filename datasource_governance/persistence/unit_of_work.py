@@ -13,7 +13,7 @@ from datasource_governance.errors import GovernanceError
 from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
-from datasource_governance.persistence.locks import try_lock
+from datasource_governance.persistence.deliveries import PostgresDeliveries
 from datasource_governance.persistence.repositories import (
     PostgresDatasources,
     PostgresDecisions,
@@ -38,10 +38,11 @@ class PostgresUnitOfWork:
         self.materializations = PostgresMaterializations(self._rows)
         self.authority = PostgresAuthority(self._rows)
         self.outbox = PostgresOutbox(self._rows)
+        self.deliveries = PostgresDeliveries(self._rows)
         self.evidence = PostgresEvidence(self._rows)
 
     def __enter__(self) -> Self:
-        self._rows.notes.clear()
+        self._rows.begin()
         try:
             self._connection.begin()
         except BaseException:
@@ -59,7 +60,7 @@ class PostgresUnitOfWork:
         self._connection.commit()
 
     def take_turn(self, name: str) -> bool:
-        return try_lock(self._connection, self.tenant, name)
+        return self._rows.locks.take_turn(name)
 
     def now(self) -> datetime:
         instant: datetime = self._connection.execute(text("SELECT governance.now()")).scalar_one()

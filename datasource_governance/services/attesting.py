@@ -27,6 +27,7 @@ def attest(
         GuardError: `attestation_used`, `attestation_invalid`, `attestation_expired` or
             `attestation_mismatch`.
     """
+    work.authority.hold()
     actor = verify(
         attestation,
         work.authority.key(attestation.claims.key),

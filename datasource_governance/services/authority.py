@@ -1,6 +1,7 @@
 """Actors, keys and grants: the first administrator, and everything that administrators give.
 
-All of it is evidence on the tenant's chain.
+All of it is evidence on the tenant's chain. One change of a tenant's keys and grants waits for the
+other, and for whatever is decided under them.
 
 Source: SPEC section 17.
 """
@@ -46,6 +47,7 @@ def found_tenant(work: UnitOfWork, administrator: str, public_key: bytes) -> boo
     """
     name, key = person(administrator), key_id(public_key)
     with work:
+        work.authority.lock()
         known = work.authority.key(key)
         if work.authority.actors():
             if known is not None and known.actor == name:
@@ -103,11 +105,15 @@ def register_key(work: UnitOfWork, request: KeyRegistration) -> ActorKey:
     """
     name, key = person(request.actor), key_id(request.public_key)
     with work:
+        work.authority.lock()
         known = work.authority.key(key)
         if known is not None:
             if known.actor == name and known.kind is request.kind and known.revoked_at is None:
                 return known
-            raise GuardError(f"key {key[:12]} is registered or revoked already", code="key_taken")
+            raise GuardError(
+                f"key {key[:12]} is registered or revoked already; make another: key create",
+                code="key_taken",
+            )
         now = work.now()
         subject = key_subject(name, request.kind, request.public_key, request.display_name)
         author = attest(
@@ -138,9 +144,11 @@ def revoke_key(work: UnitOfWork, key: Sha256, attestation: Attestation) -> None:
 
     Raises:
         NotFoundError: for an unknown key.
-        GuardError: `not_authorised`, an attestation's codes, or `key_taken` when already revoked.
+        GuardError: `not_authorised`, an attestation's codes, `key_taken` when already revoked, or
+            `last_administrator` when nobody could administer the tenant without it.
     """
     with work:
+        work.authority.lock()
         known = work.authority.key(key)
         if known is None:
             raise NotFoundError(f"there is no key {key[:12]!r} in tenant {work.tenant!r}")
@@ -152,6 +160,7 @@ def revoke_key(work: UnitOfWork, key: Sha256, attestation: Attestation) -> None:
         )
         authorise(work, author, Role.ADMINISTRATOR, None)
         work.authority.revoke_key(key, attestation.id, now)
+        _check_administered(work)
         facts = {"key": key, "actor": known.actor, "author": author}
         work.evidence.append(TENANT_CHAIN, kind="key.revoked", subject=key, facts=facts, at=now)
         work.commit()
@@ -176,6 +185,7 @@ def grant_role(work: UnitOfWork, request: GrantRequest) -> Grant:
     """
     admit_grant(request.actor, request.role)
     with work:
+        work.authority.lock()
         if request.datasource is not None:
             work.datasources.get(request.datasource)
         if work.authority.actor(request.actor) is None:
@@ -223,9 +233,11 @@ def withdraw_grant(work: UnitOfWork, grant_id: str, attestation: Attestation) ->
 
     Raises:
         NotFoundError: when no such grant is in force.
-        GuardError: `not_authorised` or an attestation's codes.
+        GuardError: `not_authorised`, an attestation's codes, or `last_administrator` when nobody
+            could administer the tenant without it.
     """
     with work:
+        work.authority.lock()
         given = next((one for one in work.authority.grants() if one.id == grant_id), None)
         if given is None:
             raise NotFoundError(f"no grant {grant_id!r} is in force in tenant {work.tenant!r}")
@@ -239,8 +251,27 @@ def withdraw_grant(work: UnitOfWork, grant_id: str, attestation: Attestation) ->
         )
         authorise(work, author, Role.ADMINISTRATOR, None)
         work.authority.withdraw_grant(grant_id, attestation.id, now)
+        _check_administered(work)
         facts = {"grant": grant_id, "actor": given.actor, "role": str(given.role), "author": author}
         work.evidence.append(
             TENANT_CHAIN, kind="actor.withdrawn", subject=given.actor, facts=facts, at=now
         )
         work.commit()
+
+
+def _check_administered(work: UnitOfWork) -> None:
+    """Refuse to leave a tenant without anybody who can give authority back."""
+    keepers = {
+        key.actor
+        for key in work.authority.keys(None)
+        if key.kind is KeyKind.ACTOR and key.revoked_at is None
+    }
+    if not any(
+        grant.covers(Role.ADMINISTRATOR, None) and grant.actor in keepers
+        for grant in work.authority.grants()
+    ):
+        raise GuardError(
+            f"nobody could administer tenant {work.tenant!r} any more; first make somebody else "
+            "administrator, or register another key: actor grant, key register",
+            code="last_administrator",
+        )

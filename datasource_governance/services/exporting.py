@@ -14,6 +14,7 @@ from datasource_governance.domain.evidence import (
     check_unbroken,
     datasource_chain,
 )
+from datasource_governance.domain.materialization import provenance_of
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.statement import PAYLOAD_TYPE, PromotionEvidence
@@ -43,7 +44,9 @@ def export_promotion(work: UnitOfWork, materialization_id: str, signer: Envelope
         authority = _Authority(work)
         authority.follow(_attested(entry for entry in segment if entry.subject == stage.id))
         authority.follow(one.attestation_id for one in policies)
-        authority.follow([stage.attestation_id] if stage.attestation_id else [])
+        # A launch was attested before, and in the tenant's chain.
+        named = (stage.attestation_id, provenance_of(materialization).get("promotion_attestation"))
+        authority.follow(str(one) for one in named if one is not None)
         evidence = PromotionEvidence(
             tenant=work.tenant,
             materialization=materialization,

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from datasource_governance.domain.actor import SYSTEM, ActorId, Role
+from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Decision, Quorum, subject_of
 from datasource_governance.domain.attestation import Action, Attestation, is_signed
 from datasource_governance.domain.evidence import check_unbroken, datasource_chain
+from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.materialization import (
     Materialization,
+    Promoter,
     Promotion,
     check_promotable,
     materialize,
@@ -24,15 +26,20 @@ from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.approval import quorum_at
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.launching import launcher_of
 from datasource_governance.services.recording import record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionRequest:
-    """A stage to promote, by an attested operator or (None) by `system`."""
+    """A stage to promote, by an operator who signs it, or who is proved to have launched the run.
+
+    With neither it is promoted by `system`.
+    """
 
     stage: str
     attestation: Attestation | None = None
+    launch: RunLaunch | None = None
 
 
 def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
@@ -51,10 +58,10 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
             return Promotion(materialization=first, created=False)
         # One instant for all of it: what counted is what counted at `promoted_at`.
         now = work.now()
-        actor = _actor(work, request, stage, now)
+        promoter = _promoter(work, request, stage, now)
         quorum = quorum_at(work, stage, now)
 
-        check_promotable(stage, target, quorum=quorum, actor=actor)
+        check_promotable(stage, target, quorum=quorum, actor=promoter.actor)
         _check_content(work, stage)
         _check_signed(work, quorum)
         check_unbroken(work.evidence.breaks_about(datasource_chain(stage.datasource), stage.id))
@@ -65,27 +72,32 @@ def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
             tenant=work.tenant,
             quorum=quorum,
             segment=work.evidence.segment(datasource_chain(stage.datasource), stage.id),
-            actor=actor,
+            promoter=promoter,
             now=now,
         )
 
-        _save(work, stage, target, materialization, quorum)
+        _save(work, stage, target, materialization, quorum, promoter)
         work.commit()
     return Promotion(materialization=materialization, created=True)
 
 
-def _actor(work: UnitOfWork, request: PromotionRequest, stage: Stage, now: datetime) -> ActorId:
-    if request.attestation is None:
-        return SYSTEM
-    actor = attest(
-        work,
-        request.attestation,
-        action=Action.STAGE_PROMOTE,
-        subject=promotion_subject(subject_of(stage, work.tenant)),
-        now=now,
-    )
-    authorise(work, actor, Role.OPERATOR, stage.datasource)
-    return actor
+def _promoter(work: UnitOfWork, request: PromotionRequest, stage: Stage, now: datetime) -> Promoter:
+    launch = request.launch
+    if request.attestation is not None:
+        actor = attest(
+            work,
+            request.attestation,
+            action=Action.STAGE_PROMOTE,
+            subject=promotion_subject(subject_of(stage, work.tenant)),
+            now=now,
+        )
+        promoter = Promoter(actor, request.attestation.id)
+    elif launch and launch.promotes(stage.datasource) and (by := launcher_of(work, launch)):
+        promoter = Promoter(by.actor, by.attestation_id)
+    else:
+        return Promoter()
+    authorise(work, promoter.actor, Role.OPERATOR, stage.datasource)
+    return promoter
 
 
 def _check_content(work: UnitOfWork, stage: Stage) -> None:
@@ -125,6 +137,7 @@ def _save(
     target: Target,
     materialization: Materialization,
     quorum: Quorum | None,
+    promoter: Promoter,
 ) -> None:
     work.materializations.add(materialization)
     work.datasources.change(
@@ -146,7 +159,8 @@ def _save(
         "row_count": materialization.row_count,
         "approval": "not required" if quorum is None else quorum.document(),
         "superseded": [other.id for other in superseded],
-        "actor": materialization.created_by,
+        "actor": promoter.actor,
+        "attestation": promoter.attestation_id,
     }
     record(
         work,

@@ -19,6 +19,7 @@ def sealing_key(
     Raises:
         GuardError: `attestation_invalid` or `not_authorised`.
     """
+    work.authority.hold()
     key = work.authority.key(signer.key)
     if key is None or key.kind is not KeyKind.ACTOR or key.revoked_at is not None:
         raise GuardError(

@@ -11,6 +11,7 @@ from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, verify
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import datasource_chain
+from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.policy_version import (
     PolicyKind,
     recorded_approval_policy,
@@ -26,6 +27,7 @@ from datasource_governance.domain.validation import Validation
 from datasource_governance.errors import GuardError, NotFoundError, ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.launching import AttestedLauncher, launcher_of
 from datasource_governance.services.recording import record
 
 _ATTEMPTS = 3
@@ -33,12 +35,17 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
-    """A delivery to be staged. `attestation_id` names a stored attestation, or nobody is proven."""
+    """A delivery to be staged, and who may prove to be its creator.
+
+    `attestation_id` names a stored attestation. Without one it is whoever is proved to have
+    launched the run `launch`, and without that, too, nobody.
+    """
 
     datasource: str
     delivery: str
     file_sha256: Sha256
     attestation_id: str | None
+    launch: RunLaunch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +102,7 @@ def create_stage(
     """Validate a payload and store it as a stage; a failed one is stored too.
 
     An attestation that created a stage already gives that stage again, so a retry converges; for
-    another file or datasource it proves nothing.
+    another file or datasource it proves nothing. The same holds for a run's.
 
     Raises:
         NotFoundError: for an unknown datasource or attestation.
@@ -125,18 +132,29 @@ def _earlier(work: UnitOfWork, request: StageRequest) -> Stage | None:
     Raises:
         GuardError: code `attestation_mismatch` when its attestation created another delivery's.
     """
-    if request.attestation_id is None:
+    attestation_id = _attestation_id(work, request)
+    if attestation_id is None:
         return None
-    stage = work.stages.attested_by(request.attestation_id)
-    if stage is not None and (stage.datasource, stage.delivery_sha256) != (
-        request.datasource,
-        request.file_sha256,
-    ):
+    stage = work.stages.attested_by(attestation_id, request.datasource)
+    if stage is not None and stage.delivery_sha256 != request.file_sha256:
         raise GuardError(
-            "the attestation created a stage of another delivery; sign this one",
+            "the attestation created a stage of another delivery; sign this one, or launch anew",
             code="attestation_mismatch",
         )
     return stage
+
+
+def _attestation_id(work: UnitOfWork, request: StageRequest) -> str | None:
+    if request.attestation_id is not None:
+        return request.attestation_id
+    launcher = _launcher(work, request)
+    return launcher.attestation_id if launcher else None
+
+
+def _launcher(work: UnitOfWork, request: StageRequest) -> AttestedLauncher | None:
+    """Return who is proved to have launched the run in order to stage this datasource."""
+    launch = request.launch
+    return launcher_of(work, launch) if launch and launch.stages(request.datasource) else None
 
 
 def _facts(work: UnitOfWork, target: Target) -> _Facts:
@@ -179,12 +197,13 @@ def _store(
         if target != facts.target:
             return None
         now = work.now()
+        creator, attestation_id = _creator(work, request)
         delivery = Delivery(
             name=request.delivery,
             sha256=request.file_sha256,
             payload_sha256=Sha256(hashlib.sha256(encoded).hexdigest()),
-            creator=_creator(work, request),
-            attestation_id=request.attestation_id,
+            creator=creator,
+            attestation_id=attestation_id,
         )
         stage = new_stage(
             work.new_id(),
@@ -200,24 +219,33 @@ def _store(
     return Staged(stage=stage, created=True)
 
 
-def _creator(work: UnitOfWork, request: StageRequest) -> ActorId:
-    if request.attestation_id is None:
-        return UNATTESTED
-    attestation = work.authority.attestation(request.attestation_id)
+def _creator(work: UnitOfWork, request: StageRequest) -> tuple[ActorId, str | None]:
+    """Return who is proved to be the creator, and the attestation that proves it."""
+    attestation_id = request.attestation_id
+    if attestation_id is not None:
+        actor = _signer(work, request, attestation_id)
+    elif launcher := _launcher(work, request):
+        actor, attestation_id = launcher.actor, launcher.attestation_id
+    else:
+        return UNATTESTED, None
+    authorise(work, actor, Role.STEWARD, request.datasource)
+    return actor, attestation_id
+
+
+def _signer(work: UnitOfWork, request: StageRequest, attestation_id: str) -> ActorId:
+    attestation = work.authority.attestation(attestation_id)
     if attestation is None:
         raise NotFoundError(
-            f"there is no attestation {request.attestation_id[:12]!r} in tenant {work.tenant!r}; "
+            f"there is no attestation {attestation_id[:12]!r} in tenant {work.tenant!r}; "
             "stage create stores one"
         )
-    actor = verify(
+    return verify(
         attestation,
         work.authority.key(attestation.claims.key),
         tenant=work.tenant,
         action=Action.STAGE_CREATE,
         subject=delivery_subject(request.datasource, request.file_sha256),
     )
-    authorise(work, actor, Role.STEWARD, request.datasource)
-    return actor
 
 
 def _record(work: UnitOfWork, stage: Stage) -> None:

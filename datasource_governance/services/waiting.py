@@ -13,6 +13,7 @@ from datasource_governance.domain.actor import Grant
 from datasource_governance.domain.approval import Decision, Quorum, subject_of
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.event import EXPIRING
 from datasource_governance.domain.evidence import TENANT_CHAIN, Head, datasource_chain
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.standing import Standing, standing
@@ -24,7 +25,7 @@ from datasource_governance.services.recording import record
 _ENTRIES_FOLLOWED = 500
 """So many entries of a chain are followed one by one; after more, the datasource is read anew."""
 _ABOUT_ONE_STAGE = frozenset({"stage.created", "stage.decided"})
-_ABOUT_NONE = frozenset({"delivery.attested"})
+_ABOUT_NONE = frozenset({"delivery.attested", EXPIRING})
 _PREFIX = datasource_chain("")
 
 

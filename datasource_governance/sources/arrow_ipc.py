@@ -7,10 +7,9 @@ binding, since a buffer that decompresses to any other size is an error.
 Source: SPEC sections 3, "Hostile files", and 18; Arrow columnar format, "Serialization and IPC".
 """
 
-import os
 import struct
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from typing_extensions import override
 
@@ -35,7 +34,8 @@ from datasource_governance.sources.typed import to_typed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FILE_MAGIC = b"ARROW1\0\0"
+FILE_MAGIC = b"ARROW1\0\0"
+"""What a file begins with, and a stream does not."""
 _CONTINUATION = b"\xff\xff\xff\xff"
 
 # Positions of members in the flatbuffers of the format: Message, RecordBatch, DictionaryBatch.
@@ -47,8 +47,8 @@ _DICTIONARY, _RECORDS = 2, 3
 """Kinds of messages that hold buffers."""
 
 
-def read_arrow(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
-    """Read an Arrow IPC file or stream, by path or as bytes.
+def read_arrow(source: Source | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
+    """Read an Arrow IPC file or stream, by path, open or as bytes.
 
     Raises:
         UnreadableSourceError: kinds `malformed_arrow`, `too_large`, `not_found`, `unreadable`, and
@@ -66,13 +66,13 @@ def _read(file: StoredFile, limits: Limits) -> "pa.Table":
     return to_typed(pa.Table.from_batches(_decoded(file, limits), schema=schema))
 
 
-def decoded_arrow_bytes(path: str | os.PathLike[str]) -> int:
+def decoded_arrow_bytes(source: Source | BinaryIO) -> int:
     """Return what the headers of an Arrow IPC file say that its buffers take in memory.
 
     Raises:
         UnreadableSourceError: kinds `malformed_arrow`, `not_found`, `unreadable`.
     """
-    with stored_file(path) as file:
+    with stored_file(source) as file:
         return file.read(lambda: _promised_bytes(file), _malformed(file.name))
 
 
@@ -93,7 +93,7 @@ class ArrowBatches(FileBatches):
     ) -> Iterator["pa.RecordBatch"]:
         places = None
         if fields is not None:
-            places = [self._stored_schema.get_field_index(name) for name in fields]
+            places = [self._file_schema.get_field_index(name) for name in fields]
         return _decoded(file, limits, places)
 
     @override
@@ -127,8 +127,8 @@ def _opened(
 
 
 def _start(reader: "pa.NativeFile") -> int:
-    magic = reader.read_at(len(_FILE_MAGIC), 0)
-    return len(_FILE_MAGIC) if magic == _FILE_MAGIC else 0
+    magic = reader.read_at(len(FILE_MAGIC), 0)
+    return len(FILE_MAGIC) if magic == FILE_MAGIC else 0
 
 
 def _decoded(

@@ -3,7 +3,8 @@
 The child gets the file and nothing else: no environment, no open files, no terminal; limits on its
 memory, processor time, files and output; no core dump, which would hold cells. Its answer is an
 Arrow IPC stream, which is read as distrustfully as any other file, or the problems it found. The
-parent waits on a clock and outlives whatever becomes of the child.
+parent waits on a clock and outlives whatever becomes of the child. A file that is too large to be
+handed over as bytes is handed over open, with the name of a function that looks at it.
 
 Source: SPEC section 3, "Hostile files".
 """
@@ -16,9 +17,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from datasource_governance.domain.canonical import canonical_bytes, load_canonical
 from datasource_governance.domain.csv_options import CsvOptions
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
 DECODER = "datasource_governance.sources.files:read_content"
 """Where the child finds the function that decodes: module, colon, name."""
 
-_PROGRAM = "import sys; from datasource_governance.sources.child import serve; serve(*sys.argv[1:])"
-_DECODED, _REFUSED = 0, 3
-"""The child's exit status when it answers with a table, and when with problems."""
+_PROGRAM = "import sys; from datasource_governance.sources import child; child.{}(*sys.argv[1:])"
+_ANSWERED, _REFUSED = 0, 3
+"""The child's exit status when it answers, and when with problems."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,23 +77,74 @@ def decode_in_child(
             the time it took; `decoder_died` when it ended in any other way, such as for want of
             memory. Nothing that the child prints is kept.
     """
-    with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as answer:
+    with tempfile.TemporaryFile() as request:
         request.write(canonical_bytes(_header(content, child)) + b"\n")
         request.write(content.stored)
+        answered = _answered(content.name, ("serve", decoder), request, child.seconds)
+    return answered_table(content.name, answered, content.limits.table_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a child is asked about an open file.
+
+    `function` is found by module, colon and name, and called with the file, the arguments and a
+    file for the answer. `arguments` are JSON. No file that the child writes, the answer among them,
+    may be larger than `written_bytes`.
+    """
+
+    function: str
+    file: BinaryIO
+    arguments: Mapping[str, object]
+    written_bytes: int
+
+
+def ask_child(name: str, task: Task, child: ChildLimits = DEFAULT_CHILD_LIMITS) -> bytes:
+    """Return what a function answers in a child process that has one open file; `name` is its name.
+
+    The answer is whatever a file has made of the child, and is read as distrustfully as the file.
+
+    Raises:
+        UnreadableSourceError: as `decode_in_child`.
+    """
+    descriptor = task.file.fileno()
+    with tempfile.TemporaryFile() as request:
+        header = {
+            "arguments": task.arguments,
+            "written_bytes": task.written_bytes,
+            "child": _child_header(child),
+        }
+        request.write(canonical_bytes(header))
+        command = ("perform", task.function, str(descriptor))
+        return _answered(name, command, request, child.seconds, (descriptor,))
+
+
+def _answered(
+    name: str,
+    command: Sequence[str],
+    request: IO[bytes],
+    seconds: float,
+    files: Sequence[int] = (),
+) -> bytes:
+    """Return the answer of a child, or raise what became of it."""
+    with tempfile.TemporaryFile() as answer:
         request.seek(0)
-        status = _run(decoder, request, answer, child.seconds)
+        status = _run(command, request, answer, seconds, files)
         answer.seek(0)
-        answered = answer.read() if status in {_DECODED, _REFUSED} else b""
+        answered = answer.read() if status in {_ANSWERED, _REFUSED} else b""
     if status in {None, -signal.SIGXCPU}:
         message = "decoding took longer than is allowed and was stopped"
-        raise refused(content.name, "too_slow", message)
-    message = "the process that decodes the file died of it, or of its limit on memory"
-    died = refused(content.name, "decoder_died", message)
-    if status == _DECODED and (table := _table(answered, content.limits)) is not None:
-        return table
+        raise refused(name, "too_slow", message)
     if status == _REFUSED:
-        raise UnreadableSourceError(content.name, shielded(lambda: _problems(answered), died))
-    raise died
+        raise UnreadableSourceError(name, shielded(lambda: _problems(answered), _died(name)))
+    if status != _ANSWERED:
+        raise _died(name)
+    return answered
+
+
+def _died(name: str) -> UnreadableSourceError:
+    message = "the process that decodes the file died of it, or of its limit on memory"
+    return refused(name, "decoder_died", message)
 
 
 def _header(content: Content, child: ChildLimits) -> dict[str, object]:
@@ -101,20 +154,31 @@ def _header(content: Content, child: ChildLimits) -> dict[str, object]:
         "name": content.name,
         "csv": {**signs, "types": csv.types},
         "limits": asdict(content.limits),
-        # A fraction of a second is nothing to an alarm.
-        "child": {**asdict(child), "seconds": math.ceil(child.seconds)},
+        "child": _child_header(child),
     }
 
 
-def _run(decoder: str, request: IO[bytes], answer: IO[bytes], seconds: float) -> int | None:
+def _child_header(child: ChildLimits) -> dict[str, object]:
+    # A fraction of a second is nothing to an alarm.
+    return {**asdict(child), "seconds": math.ceil(child.seconds)}
+
+
+def _run(
+    command: Sequence[str],
+    request: IO[bytes],
+    answer: IO[bytes],
+    seconds: float,
+    files: Sequence[int],
+) -> int | None:
     """Return the exit status of the child, or None if it was still running after the seconds."""
-    command = [sys.executable, "-P", "-S", "-c", _PROGRAM, decoder]
+    entry, *arguments = command
     with subprocess.Popen(  # noqa: S603 - our own interpreter with our own program
-        command,
+        [sys.executable, "-P", "-S", "-c", _PROGRAM.format(entry), *arguments],
         stdin=request,
         stdout=answer,
         stderr=subprocess.DEVNULL,
         env=_environment(),
+        pass_fds=files,
         start_new_session=True,
     ) as process:
         try:
@@ -135,19 +199,25 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _table(answered: bytes, limits: Limits) -> "pa.Table | None":
-    """Return the table, or None where the answer is none: the file took the child over."""
-    most = _largest_answer(limits)
-    wide = replace(limits, file_bytes=most, table_bytes=most, compression_ratio=most)
+def answered_table(name: str, answered: bytes, table_bytes: int) -> "pa.Table":
+    """Return the table in an answer, which as a file may have taken so many bytes in memory.
+
+    Raises:
+        UnreadableSourceError: kind `decoder_died` where it is none: the file took the child over.
+    """
+    most = largest_answer(table_bytes)
+    wide = replace(DEFAULT_LIMITS, file_bytes=most, table_bytes=most, compression_ratio=most)
     try:
         return read_arrow(answered, wide)
     except UnreadableSourceError:
-        return None
+        pass
+    raise _died(name)
 
 
-def _largest_answer(limits: Limits) -> int:
+def largest_answer(table_bytes: int) -> int:
+    """Return how many bytes the answer with a table may have that took so many in its file."""
     # The typed form has wider offsets than a file, and every null counts as a byte.
-    return 3 * limits.table_bytes + MEBIBYTE
+    return 3 * table_bytes + MEBIBYTE
 
 
 def _problems(answered: bytes) -> list[Problem]:
@@ -161,27 +231,47 @@ def serve(decoder: str) -> None:
         header: Any = load_canonical(request.readline())
         stored = request.read()
     limits = Limits(**header["limits"])
-    _confine(ChildLimits(**header["child"]), limits)
+    _confine(ChildLimits(**header["child"]), largest_answer(limits.table_bytes))
     csv = CsvOptions(**header["csv"])
     content = Content(name=header["name"], stored=stored, csv=csv, limits=limits)
-    module, _, name = decoder.partition(":")
-    read: Callable[[Content], pa.Table] = getattr(importlib.import_module(module), name)
-    try:
+    read: Callable[[Content], pa.Table] = _named(decoder)
+    with _telling_refusals():
         table = read(content)
+    write_table(table, sys.stdout.buffer)
+
+
+def perform(function: str, descriptor: str) -> None:
+    """Call a function with the open file and answer on stdout; the child's whole life."""
+    with sys.stdin.buffer as request:
+        header: Any = load_canonical(request.read())
+    _confine(ChildLimits(**header["child"]), header["written_bytes"])
+    with os.fdopen(int(descriptor), "rb") as file, _telling_refusals():
+        _named(function)(file, header["arguments"], sys.stdout.buffer)
+
+
+def _named(function: str) -> Callable[..., Any]:
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+@contextmanager
+def _telling_refusals() -> Iterator[None]:
+    try:
+        yield
     except UnreadableSourceError as error:
         sys.stdout.buffer.write(canonical_bytes([asdict(problem) for problem in error.problems]))
         sys.exit(_REFUSED)
-    _answer(table)
 
 
-def _confine(child: ChildLimits, limits: Limits) -> None:
+def _confine(child: ChildLimits, written_bytes: int) -> None:
     seconds = child.processor_seconds
     # At the hard limit the kernel kills without saying why, so it is a second later.
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     for limited, most in (
         (resource.RLIMIT_AS, child.memory_bytes),
         (resource.RLIMIT_NOFILE, child.open_files),
-        (resource.RLIMIT_FSIZE, _largest_answer(limits)),
+        (resource.RLIMIT_FSIZE, written_bytes),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limited, (most, most))
@@ -189,8 +279,9 @@ def _confine(child: ChildLimits, limits: Limits) -> None:
     signal.alarm(int(child.seconds) + 1)
 
 
-def _answer(table: "pa.Table") -> None:
+def write_table(table: "pa.Table", answer: BinaryIO) -> None:
+    """Answer with a table, as an Arrow IPC stream."""
     import pyarrow as pa
 
-    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as writer:
+    with pa.ipc.new_stream(answer, table.schema) as writer:
         writer.write_table(table)

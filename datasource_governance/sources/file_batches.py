@@ -7,8 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES
@@ -26,8 +25,10 @@ class FileBatches(ABC):
     """The rows of a local file in the typed form; see `batches.Batches`.
 
     The file may be larger than the memory: limits on bytes are those of `Limits.streaming`. It is
-    opened for every pass, and must be the same file all the time. A mark is kept if the whole
-    column bears it out, for which a marked column is read once more at first.
+    opened for every pass unless it is open, and must be the same file all the time. A mark is kept
+    if the whole column bears it out, for which a marked column is read once more at first.
+
+    Of some `columns` only these are decoded, in their order; all of them must be there.
     """
 
     schema: "pa.Schema"
@@ -37,24 +38,30 @@ class FileBatches(ABC):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        source: str | os.PathLike[str] | BinaryIO,
         limits: Limits = DEFAULT_LIMITS,
         batch_bytes: int = DEFAULT_BATCH_BYTES,
+        columns: Sequence[str] | None = None,
     ) -> None:
-        self._path = Path(path)
+        self._source = source
         self._batch_bytes = batch_bytes
-        with stored_file(self._path) as file:
+        self._columns = columns
+        with stored_file(source) as file:
             self._stamp = file.stamp
             self._limits = limits = limits.streaming(file.size)
             stored = file.read(lambda: self._checked(file, limits), self._malformed(file.name))
         self._declare(stored)
+        self._file_schema = stored
+        if columns is not None:
+            stored = _selection(stored, columns)
+            self._declare(stored)
         marked = [field.name for field in self.schema if field.metadata]
         broken = self._pass(self._broken_marks, marked) if marked else ()
         self._declare(_without_marks(stored, frozenset().union(*broken)))
 
     def __iter__(self) -> Iterator["pa.Table"]:
         """Yield the rows anew, in tables of about `batch_bytes`."""
-        return self._pass(self._typed)
+        return self._pass(self._typed, self._columns)
 
     def _declare(self, stored: "pa.Schema") -> None:
         self._stored_schema = stored
@@ -66,7 +73,7 @@ class FileBatches(ABC):
         fields: Sequence[str] | None = None,
     ) -> Iterator[Result]:
         """Yield what `take` makes of the decoded rows, for as long as the file is the same."""
-        with stored_file(self._path) as file:
+        with stored_file(self._source) as file:
             taken = take(self._decoded(file, self._limits, fields))
             otherwise = self._malformed(file.name)
             while (one := file.read(lambda: next(taken, None), otherwise, self._stamp)) is not None:
@@ -75,6 +82,9 @@ class FileBatches(ABC):
     def _typed(self, decoded: Iterator["pa.RecordBatch"]) -> Iterator["pa.Table"]:
         import pyarrow as pa
 
+        if self._columns is not None:
+            columns = self._columns
+            decoded = (batch.select(columns) for batch in decoded)
         for batches in _gathered(decoded, self._batch_bytes):
             yield to_typed(pa.Table.from_batches(batches, schema=self._stored_schema))
 
@@ -99,6 +109,12 @@ class FileBatches(ABC):
     @abstractmethod
     def _malformed(self, name: str) -> UnreadableSourceError:
         """Return the refusal of a damaged file."""
+
+
+def _selection(schema: "pa.Schema", columns: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in columns])
 
 
 def _without_marks(schema: "pa.Schema", names: AbstractSet[str]) -> "pa.Schema":

@@ -80,14 +80,17 @@ class StoredFile:
 
 
 @contextmanager
-def stored_file(source: Source) -> Iterator[StoredFile]:
-    """Open a source for the time of a block.
+def stored_file(source: Source | BinaryIO) -> Iterator[StoredFile]:
+    """Open a source for the time of a block; a file that is open already stays so.
 
     Raises:
         UnreadableSourceError: kinds `not_found`; `unreadable` for a directory, a device, a file
             without permission.
     """
     if isinstance(source, bytes):
+        yield StoredFile("content", source)
+        return
+    if not isinstance(source, (str, os.PathLike)):
         yield StoredFile("content", source)
         return
     with opened(Path(source)) as file:

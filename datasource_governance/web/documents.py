@@ -27,6 +27,7 @@ from graphql import (
 from graphql.execution.values import get_argument_values, get_variable_values
 from graphql.language import ArgumentNode, Visitor
 
+from datasource_governance.domain import launch
 from datasource_governance.errors import InvalidArgumentError
 
 MAXIMUM_TOKENS = 20_000
@@ -122,20 +123,7 @@ def reads_environment(value: object) -> bool:
     Raises:
         InvalidArgumentError: when such text is too large or cannot be read.
     """
-    waiting, seen = [value], set[int]()
-    while waiting:
-        part = waiting.pop()
-        # YAML can hold a part many times over, even within itself.
-        if id(part) in seen or not isinstance(part, Mapping | list | tuple):
-            continue
-        seen.add(id(part))
-        if not isinstance(part, Mapping):
-            waiting.extend(part)
-        elif set(part) == {"env"}:
-            return True
-        else:
-            waiting.extend(map(_written_out, part, part.values()))
-    return False
+    return launch.reads_environment(value, _written_out)
 
 
 def _written_out(key: object, value: object) -> object:

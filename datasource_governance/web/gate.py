@@ -3,11 +3,12 @@
 In this order: who is it, is the request of a page of ours, may this actor use this route, may this
 actor ask this of GraphQL. Behind the gate `request.state.actor` is the actor's id and
 `request.state.authentication` how that was established; nothing else says who somebody is.
+`request.state.launcher` attests the runs that this request launches.
 
 Source: SPEC sections 7, 16 and 17; threats T-01 to T-04, T-34 and T-35.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -15,16 +16,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from datasource_governance.domain.actor import ActorId
 from datasource_governance.errors import GovernanceError, GuardError, InvalidArgumentError
+from datasource_governance.orchestration.coordinator import LAUNCHER
 from datasource_governance.web.audit import record
+from datasource_governance.web.authority import ActorGrants, RememberedGrants
 from datasource_governance.web.headers import single_header, without_identity
-from datasource_governance.web.identity import Authenticator, Identity, peer
+from datasource_governance.web.identity import Authentication, Authenticator, Identity, peer
+from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance.web.messages import graphql_errors, guarded, read_json, replayed
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.origins import is_from
 from datasource_governance.web.pages import SIGN_IN, SIGN_OUT, refusal_page
 from datasource_governance.web.policy import READ, need_of_route
-from datasource_governance.web.standing import Standing, Standings
 
 GRAPHQL = "/graphql"
 HEALTH = "/health"
@@ -48,15 +52,17 @@ class Gate:
         self,
         app: ASGIApp,
         authenticator: Authenticator,
-        standings: Standings,
+        remembered: RememberedGrants,
         graphql: GraphQLGate,
         origins: Collection[str],
+        launcher: Callable[[ActorId], RequestLauncher],
     ) -> None:
         self._app = app
         self._authenticator = authenticator
-        self._standings = standings
+        self._remembered = remembered
         self._graphql = graphql
         self._origins = origins
+        self._launcher = launcher
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve what is allowed, refuse the rest, and record each refusal."""
@@ -88,6 +94,7 @@ class Gate:
         if identity is not None:
             inner["state"]["actor"] = identity.actor
             inner["state"]["authentication"] = str(identity.authentication)
+            inner["state"][LAUNCHER] = self._launcher(identity.actor)
         return inner
 
     async def _admit(
@@ -100,16 +107,23 @@ class Gate:
         self._check_origin(scope, identity)
         if path in OPEN:
             return receive
-        standing = await self._standing(identity)
+        # Whoever gets hold of such a token could otherwise fill in the form of a decision.
+        if (
+            path != GRAPHQL
+            and identity is not None
+            and identity.authentication is Authentication.KEY
+        ):
+            raise GuardError("a token that an actor signed is for GraphQL alone")
+        granted = await self._granted(identity)
         need = need_of_route(path)
         if need is None:
             raise GuardError("nobody may use this route through the governed webserver")
-        standing.demand(need, f"reading {path}")
+        granted.demand(need, f"reading {path}")
         if path != GRAPHQL:
             return receive
         if scope["type"] == "websocket":
             return guarded(receive, send, lambda payload: self._admit_again(scope, payload))
-        return await self._admit_post(scope, receive, standing)
+        return await self._admit_post(scope, receive, granted)
 
     def _check_origin(self, scope: Scope, identity: Identity | None) -> None:
         """Refuse what changes something unless a page of ours asks, and at a place for it."""
@@ -125,24 +139,24 @@ class Gate:
         if not is_from(scope["headers"], self._origins, bearer=is_bearer):
             raise GuardError("the request does not come from a page of this server")
 
-    async def _standing(self, identity: Identity | None) -> Standing:
+    async def _granted(self, identity: Identity | None) -> ActorGrants:
         if identity is None:
             raise GuardError("sign in first", code="not_signed_in")
-        return await run_in_threadpool(self._standings.of, identity.actor)
+        return await run_in_threadpool(self._remembered.of, identity.actor)
 
-    async def _admit_post(self, scope: Scope, receive: Receive, standing: Standing) -> Receive:
+    async def _admit_post(self, scope: Scope, receive: Receive, granted: ActorGrants) -> Receive:
         payload, body = await read_json(scope, receive)
-        mutations = await run_in_threadpool(self._graphql.admit_post, payload, standing)
+        mutations = await run_in_threadpool(self._graphql.admit_post, payload, granted)
         if mutations:
-            record("mutation", actor=standing.actor, peer=peer(scope), names=" ".join(mutations))
+            record("mutation", actor=granted.actor, peer=peer(scope), names=" ".join(mutations))
         return replayed(body, receive)
 
     async def _admit_again(self, scope: Scope, payload: object) -> None:
         """Admit one operation on an open WebSocket, whose actor may have changed since."""
         identity = await run_in_threadpool(self._authenticator.identify, scope)
-        standing = await self._standing(identity)
-        standing.demand(READ, "subscribing")
-        await run_in_threadpool(self._graphql.admit_subscription, payload, standing)
+        granted = await self._granted(identity)
+        granted.demand(READ, "subscribing")
+        await run_in_threadpool(self._graphql.admit_subscription, payload, granted)
 
 
 async def _refuse(error: GovernanceError, scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,8 +170,9 @@ def answer(error: GovernanceError, scope: Scope) -> Response:
     """Return a refusal as a page, a way to sign in, or JSON, as the client takes it."""
     status = _STATUS.get(error.code, HTTPStatus.FORBIDDEN)
     accepts = single_header(scope["headers"], "accept") or ""
-    if scope["method"] in _READING and "text/html" in accepts:
-        if error.code == "not_signed_in":
+    is_page = scope["method"] in _READING or scope["path"].startswith(PAGES)
+    if is_page and "text/html" in accepts:
+        if error.code == "not_signed_in" and scope["method"] in _READING:
             query = scope["query_string"].decode("latin-1")
             destination = scope["path"] + (f"?{query}" if query else "")
             return RedirectResponse(f"{SIGN_IN}?next={quote(destination)}", 303)

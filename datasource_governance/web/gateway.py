@@ -10,7 +10,7 @@ from pathlib import Path
 
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.attestation import Action, Attestation
-from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.signing import Signer, create_key, public_path
 
 GATEWAY = "gateway"
@@ -30,6 +30,11 @@ class Gateway:
         if not self.public_key_file.exists():
             create_key(directory, GATEWAY)
         self._signer = Signer(directory, GATEWAY, tenant)
+
+    @property
+    def key(self) -> Sha256:
+        """Id of the public key."""
+        return self._signer.key
 
     def attest(self, actor: ActorId, action: Action, subject: Mapping[str, Json]) -> Attestation:
         """Sign that an authenticated actor does `action` to `subject`, once."""

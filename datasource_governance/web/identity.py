@@ -14,6 +14,7 @@ from starlette.types import Scope
 from datasource_governance.domain.actor import ActorId, person
 from datasource_governance.errors import GovernanceError, InvalidArgumentError
 from datasource_governance.web.accounts import Account, Accounts
+from datasource_governance.web.actor_tokens import ActorTokens, is_actor_token
 from datasource_governance.web.audit import record
 from datasource_governance.web.headers import single_header
 from datasource_governance.web.settings import ProxySettings, WebSettings
@@ -26,6 +27,7 @@ class Authentication(StrEnum):
     """How somebody was authenticated."""
 
     ACCOUNT = "account"
+    KEY = "key"
     PROXY = "proxy"
     TOKEN = "token"  # noqa: S105 - the name of a way, not a secret
 
@@ -46,12 +48,14 @@ class Authenticator:
         self,
         settings: WebSettings,
         accounts: Accounts,
+        actor_tokens: ActorTokens,
         verifier: TokenVerifier | None,
         now: Callable[[], float],
     ) -> None:
         """Take `now`, a clock in seconds since the epoch."""
         self._settings = settings
         self._accounts = accounts
+        self._actor_tokens = actor_tokens
         self._verifier = verifier
         self._now = now
 
@@ -66,15 +70,21 @@ class Authenticator:
         """Return who makes a request, or None for nobody.
 
         A claim that does not hold is nobody, whatever other claims there are: neither an expired
-        token nor a proxy's unreadable name falls back to a cookie.
+        token nor a proxy's unreadable name falls back to a cookie. Whose token it is, an actor's
+        own or an issuer's, it says itself, and only that is tried.
 
         Raises:
-            ServiceUnavailableError: when the accounts cannot be read.
+            GuardError: when an actor's own token does not hold; its sender reads why.
+            ServiceUnavailableError: when the accounts cannot be read or the database not be asked.
         """
         claimed = self._from_proxy(scope)
         if claimed is not None:
             return _known(claimed)
-        token, is_bearer = self._token(scope)
+        bearer = _bearer(scope)
+        if bearer is not None and is_actor_token(bearer):
+            actor = self._actor_tokens.actor(bearer)
+            return Identity(actor=actor, authentication=Authentication.KEY, is_bearer=True)
+        token, is_bearer = self._issued(scope, bearer)
         if token is not None:
             return self._from_token(token, is_bearer=is_bearer)
         return self._from_session(scope.get("session") or {})
@@ -89,16 +99,14 @@ class Authenticator:
             return None
         return single_header(scope["headers"], proxy.actor_header)
 
-    def _token(self, scope: Scope) -> tuple[str | None, bool]:
+    def _issued(self, scope: Scope, bearer: str | None) -> tuple[str | None, bool]:
+        """Return what is to be an issuer's token, and whether it is a bearer token."""
         settings = self._settings.token
         if settings is None:
             return None, False
-        value = single_header(scope["headers"], settings.header)
         if settings.header.lower() != "authorization":
-            return value, False
-        if value is None or not value.lower().startswith(_BEARER):
-            return None, False
-        return value[len(_BEARER) :].strip(), True
+            return single_header(scope["headers"], settings.header), False
+        return bearer, bearer is not None
 
     def _from_token(self, token: str, *, is_bearer: bool) -> Identity | None:
         if self._verifier is None:
@@ -133,6 +141,13 @@ def peer(scope: Scope) -> str | None:
     """Return the address that a connection comes from."""
     client = scope.get("client")
     return str(client[0]) if client else None
+
+
+def _bearer(scope: Scope) -> str | None:
+    value = single_header(scope["headers"], "authorization")
+    if value is None or not value.lower().startswith(_BEARER):
+        return None
+    return value[len(_BEARER) :].strip()
 
 
 def _known(claimed: str) -> Identity | None:

@@ -9,6 +9,7 @@ from typing import cast
 from graphql import GraphQLSchema, OperationType
 
 from datasource_governance.errors import GuardError, InvalidArgumentError
+from datasource_governance.web.authority import ActorGrants
 from datasource_governance.web.documents import GraphQLRequest, Mutation, read_request
 from datasource_governance.web.policy import (
     ASSET_JOB,
@@ -22,7 +23,6 @@ from datasource_governance.web.policy import (
     Need,
     needs_of_launch,
 )
-from datasource_governance.web.standing import Standing
 
 Arguments = Mapping[str, object]
 FindRun = Callable[[str], Launch | None]
@@ -40,30 +40,30 @@ class GraphQLGate:
         self._schema = schema
         self._find_run = find_run
 
-    def admit_post(self, payload: object, standing: Standing) -> tuple[str, ...]:
+    def admit_post(self, payload: object, granted: ActorGrants) -> tuple[str, ...]:
         """Check a posted request; return the names of the mutations that it may make."""
         request = read_request(payload)
         if OperationType.SUBSCRIPTION in request.kinds:
             raise GuardError("subscriptions are made over the WebSocket")
-        self._admit_reading(request, standing)
+        self._admit_reading(request, granted)
         mutations = request.mutations(self._schema)
         for mutation in mutations:
             for need in sorted(self._needs(mutation), key=str):
-                standing.demand(need, mutation.name)
+                granted.demand(need, mutation.name)
         return tuple(mutation.name for mutation in mutations)
 
-    def admit_subscription(self, payload: object, standing: Standing) -> None:
+    def admit_subscription(self, payload: object, granted: ActorGrants) -> None:
         """Check a request that came over the WebSocket."""
         request = read_request(payload)
         if request.kinds != {OperationType.SUBSCRIPTION}:
             raise GuardError("only subscriptions are made over the WebSocket")
-        self._admit_reading(request, standing)
+        self._admit_reading(request, granted)
 
-    def _admit_reading(self, request: GraphQLRequest, standing: Standing) -> None:
+    def _admit_reading(self, request: GraphQLRequest, granted: ActorGrants) -> None:
         if request.reads_environment():
             raise GuardError('run configuration may not read environment variables: {"env": …}')
         if LOG_FIELDS & request.field_names():
-            standing.demand(READ_LOGS, "reading compute logs")
+            granted.demand(READ_LOGS, "reading compute logs")
 
     def _needs(self, mutation: Mutation) -> frozenset[Need]:
         if mutation.name == "__typename":

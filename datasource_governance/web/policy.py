@@ -12,13 +12,12 @@ from types import MappingProxyType
 
 from typing_extensions import override
 
-from datasource_governance.domain.actor import Grant, Role
-from datasource_governance.orchestration.jobs import promotion_job_name, stage_job_name
+from datasource_governance.domain.actor import READERS, Grant, Role
+from datasource_governance.domain.launch import promotion_job_name, stage_job_name
 
 RETENTION_APPLY_JOB = "apply_retention_plan"
 ASSET_JOB = "__ASSET_JOB"
 """How the name of Dagster's own job over any selection of assets begins."""
-READERS = frozenset({Role.VIEWER, Role.STEWARD, Role.APPROVER, Role.OPERATOR, Role.ADMINISTRATOR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +54,15 @@ class Launch:
 
 
 READ = Need(roles=READERS, anywhere=True)
-# Compute logs are of any job of the workspace, ours print nothing and others might.
-READ_LOGS = Need(roles=READERS - {Role.VIEWER})
+READ_COUNTS = Need(roles=frozenset({Role.STEWARD}))
+"""What seeing counts and row numbers of every datasource needs."""
+# Compute logs and debug files are of any job, and Dagster writes what checks found into both.
+READ_LOGS = READ_COUNTS
 OPERATE = Need(roles=frozenset({Role.OPERATOR}))
 ADMINISTER = Need(roles=frozenset({Role.ADMINISTRATOR}))
 
-LOG_FIELDS = frozenset({"capturedLogs"})
-"""Fields, of whatever type, that read compute logs."""
+LOG_FIELDS = frozenset({"capturedLogs", "capturedLogsMetadata"})
+"""Fields, of whatever type, that read compute logs or link to where they are kept."""
 
 LAUNCHES = frozenset(
     {

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +30,21 @@ from typing_extensions import override
 from datasource_governance import private_files
 from datasource_governance.composition import Application
 from datasource_governance.errors import GovernanceError, InvalidArgumentError
+from datasource_governance.settings_files import read_secret
 from datasource_governance.web.accounts import Accounts
+from datasource_governance.web.actor_tokens import ActorTokens
+from datasource_governance.web.authority import RememberedGrants
 from datasource_governance.web.gate import HEALTH, Gate, answer
+from datasource_governance.web.gateway import Gateway
 from datasource_governance.web.identity import Authenticator
+from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance.web.messages import MAXIMUM_BODY_BYTES
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.policy import Launch
+from datasource_governance.web.redaction import Redaction
 from datasource_governance.web.security_headers import SecurityHeaders
-from datasource_governance.web.settings import WebSettings, read_secret
+from datasource_governance.web.settings import WebSettings
 from datasource_governance.web.sign_in import SignIn
-from datasource_governance.web.standing import Standings
 from datasource_governance.web.tokens import TokenVerifier
 
 if TYPE_CHECKING:
@@ -66,8 +72,11 @@ _STOP_SECONDS = 5
 class GovernedWebserver(DagsterWebserver[Any, Any]):
     """Dagster's webserver without the routes that forge, and with ours before its own."""
 
-    def __init__(self, context: WorkspaceProcessContext, routes: Sequence[BaseRoute]) -> None:
+    def __init__(
+        self, context: WorkspaceProcessContext, routes: Sequence[BaseRoute], redaction: Redaction
+    ) -> None:
         self._own_routes = list(routes)
+        self._redaction = redaction
         super().__init__(context)
 
     @property
@@ -75,6 +84,12 @@ class GovernedWebserver(DagsterWebserver[Any, Any]):
         """Dagster's schema, as it executes it."""
         schema: GraphQLSchema = self._graphene_schema.graphql_schema
         return schema
+
+    @override
+    def build_graphql_schema(self) -> Any:
+        built: Any = super().build_graphql_schema()
+        self._redaction.apply(built.graphql_schema)
+        return built
 
     @override
     def build_routes(self) -> list[BaseRoute]:
@@ -87,28 +102,35 @@ def governed_app(
     settings: WebSettings,
     application: Application,
     *,
+    gateway: Gateway,
     pages: Sequence[BaseRoute] = (),
     now: Callable[[], float] = time.time,
 ) -> ASGIApp:
     """Return the whole application: headers, session, gate, our pages, Dagster.
 
-    `pages` are routes below `/governance/`; `now` is a clock in seconds since the epoch.
+    `gateway` signs for who signed in; `pages` are routes below `/governance/`; `now` is a clock in
+    seconds since the epoch.
 
     Raises:
         InvalidArgumentError: when the session key cannot be used.
     """
     accounts, clock = Accounts(settings.accounts_file), time.monotonic
     verifier = TokenVerifier(settings.token, clock, now) if settings.token else None
-    authenticator = Authenticator(settings, accounts, verifier, now)
+    actor_tokens = ActorTokens(application.work, settings.origins, now)
+    authenticator = Authenticator(settings, accounts, actor_tokens, verifier, now)
     sign_in = SignIn(accounts, authenticator, clock, now)
     health = Route(HEALTH, _health, methods=["GET"])
-    webserver = GovernedWebserver(context, [health, *sign_in.routes, *pages])
+    remembered = RememberedGrants(application.work, clock)
+    find_run = partial(_find_run, context.instance)
+    routes = [health, *sign_in.routes, *pages]
+    webserver = GovernedWebserver(context, routes, Redaction(remembered, find_run))
     gate = Gate(
         webserver.create_asgi_app(exception_handlers={GovernanceError: _answer}),
         authenticator,
-        Standings(application.work, clock),
-        GraphQLGate(webserver.schema, lambda run_id: _find_run(context.instance, run_id)),
+        remembered,
+        GraphQLGate(webserver.schema, find_run),
         settings.origins,
+        partial(RequestLauncher, gateway=gateway, work=application.work),
     )
     session = SessionMiddleware(
         gate,
@@ -127,6 +149,7 @@ def serve(
     settings: WebSettings,
     application: Application,
     *,
+    gateway: Gateway,
     pages: Sequence[BaseRoute] = (),
 ) -> None:
     """Serve the code locations of a workspace file until Ctrl-C or SIGTERM, in the main thread.
@@ -146,7 +169,7 @@ def serve(
         )
         target = WorkspaceFileTarget([str(workspace)])
         with WorkspaceProcessContext(instance, target, version=__version__) as context:
-            app = governed_app(context, settings, application, pages=pages)
+            app = governed_app(context, settings, application, gateway=gateway, pages=pages)
             uvicorn.Server(server_configuration(app, settings)).run()
 
 

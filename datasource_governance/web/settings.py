@@ -4,8 +4,6 @@ Source: SPEC sections 16 and 17; the reference page of the webserver.
 """
 
 import ipaddress
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.policy_keys import Different, Key, Record, read_document
 from datasource_governance.domain.policy_values import ListOf, Place, Text, Whole
 from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.settings_files import is_loopback, read_secret, read_toml
 
 ALGORITHMS = frozenset(
     ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
@@ -109,7 +108,9 @@ def read_web_settings(
         InvalidArgumentError: when it or the proxy's secret cannot be read, or when the webserver
             would be reached from elsewhere without a `public_url`.
     """
-    given = read_document(_record(path.parent if path else Path()), _load(path), what=str(path))
+    given = read_document(
+        _record(path.parent if path else Path()), read_toml(path) if path else {}, what=str(path)
+    )
     given["directory"] = given["directory"] or directory
     overriding = {"host": host, "port": port}
     given |= {key: value for key, value in overriding.items() if value is not None}
@@ -120,42 +121,6 @@ def read_web_settings(
             'public_url = "https://…"'
         )
     return made
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address stays on this machine."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def read_secret(path: Path, minimum: int) -> str:
-    """Return the text of a private file, without white space around it.
-
-    Raises:
-        InvalidArgumentError: when it cannot be read, others may read it, or it is shorter than
-            `minimum` characters.
-    """
-    try:
-        mode, text = path.stat().st_mode, path.read_text("ascii").strip()
-    except (OSError, ValueError):
-        mode, text = 0, ""
-    if len(text) < minimum or mode & 0o077:
-        raise InvalidArgumentError(
-            f"{path} must be a file of mode 0600 with a secret of {minimum} characters or more"
-        )
-    return text
-
-
-def _load(path: Path | None) -> Mapping[str, object]:
-    if path is None:
-        return {}
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not TOML"
-    raise InvalidArgumentError(f"{path} cannot be read: {reason}")
 
 
 _TEXT = Text(expected="a printable text that is not blank")

@@ -1,4 +1,4 @@
-"""A browser opens a page, sees what must be on it and nothing that may not, takes its picture.
+"""A browser signs in, sees what must be on a page and nothing that may not, takes its picture.
 
 It finds a Chromium or, where it may, installs the system's; without one it fails.
 """
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 SIZE: ViewportSize = {"width": 1400, "height": 900}
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -26,7 +26,7 @@ _MILLISECONDS = 60_000
 
 
 class Pages:
-    """The pages of one Dagster UI, as a person sees them."""
+    """The pages of one Dagster UI, as a person who signed in sees them."""
 
     def __init__(self, page: Page, url: str, unwanted: Collection[str]) -> None:
         self._page = page
@@ -55,16 +55,34 @@ class Pages:
 
 
 @contextmanager
-def browser(url: str, unwanted: Collection[str]) -> Iterator[Pages]:
-    """Start a headless browser on the UI at `url`; no page may hold a text of `unwanted`."""
+def browser() -> Iterator[Browser]:
+    """Start a headless browser in which nobody has signed in."""
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=_ARGUMENTS)
-        page = started.new_page(viewport=SIZE, timezone_id="UTC", locale="en-GB")
-        page.set_default_timeout(_MILLISECONDS)
-        page.goto(url)
+        yield started
+        started.close()
+
+
+@contextmanager
+def signed_in(url: str, name: str, password: str, unwanted: Collection[str]) -> Iterator[Pages]:
+    """Sign in to the UI at `url` in a new browser; no page may hold a text of `unwanted`."""
+    with browser() as started:
+        page = person(started, url, name, password)
         page.get_by_text("Hide navigation").click()
         yield Pages(page, url, unwanted)
-        started.close()
+
+
+def person(browser: Browser, url: str, name: str, password: str) -> Page:
+    """Return a page on which somebody has signed in, with cookies of its own."""
+    context = browser.new_context(viewport=SIZE, timezone_id="UTC", locale="en-GB")
+    page = context.new_page()
+    page.set_default_timeout(_MILLISECONDS)
+    page.goto(url)
+    page.get_by_label("Account").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda address: "/signin" not in address, wait_until="commit")
+    return page
 
 
 def chromium() -> str:

@@ -7,35 +7,32 @@ own, and the demo's story is told until one stage is promoted, one waits and one
 """
 
 import csv
-import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-
 from datasource_governance.cli.approval import decide
-from datasource_governance.cli.founding import admit, found
+from datasource_governance.cli.founding import signer_of
 from datasource_governance.cli.stage import stage_file
 from datasource_governance.cli.story import DATASOURCE, EXAMPLE_JOB
-from datasource_governance.cli.supervisor import System, SystemOptions
-from datasource_governance.composition import Application
+from datasource_governance.cli.supervisor import System
 from datasource_governance.demo.deliveries import register_file, write_deliveries
-from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import Stage
+from datasource_governance.orchestration.client import DagsterClient
 from datasource_governance.orchestration.launching import launch, wait_for_run
 from datasource_governance.orchestration.runs import StageRun, newest_run_about
-from datasource_governance_tests.browser.pages import Pages, browser
-from datasource_governance_tests.postgres import reachable_directory
+from datasource_governance_tests.browser.pages import Pages, signed_in
+from datasource_governance_tests.laptop import client_of, laptop_system, password_of
 
 LOCATION = "datasource_governance.definitions"
+STEWARD = "casey"
+"""Whose pages the pictures show: who may read the data sees counts and row numbers, too."""
 REASON = "zq-reason: the counts are as expected"
-_VARIABLES = ("KEYS", "DATASOURCES", "TENANT", "DATABASE_URL", "ACTOR")
 # A shorter cell could be a word of the UI, or part of a hash.
 _SHORTEST_CELL = 9
 
@@ -44,7 +41,7 @@ _SHORTEST_CELL = 9
 class Told:
     """How far the story went, and the system that it was told on."""
 
-    url: str
+    system: System
     promoted: Stage
     waiting: Stage
     blocked: Stage
@@ -54,35 +51,26 @@ class Told:
 @contextmanager
 def told_story() -> Iterator[Told]:
     """Run a system until a stage is promoted, a second waits and a third is blocked."""
-    state = reachable_directory()
-    try:
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("GOVERNANCE_STATE", str(state))
-            for name in _VARIABLES:
-                environment.delenv(f"GOVERNANCE_{name}", raising=False)
-            with System(SystemOptions(state=state, port=0)) as system:
-                application = found(system.connections.governance_url, system.url)
-                with closing(application):
-                    yield _tell(application)
-    finally:
-        shutil.rmtree(state)
+    with laptop_system() as system:
+        yield _tell(system)
 
 
-def _tell(application: Application) -> Told:
+def _tell(system: System) -> Told:
+    application, client = system.application, client_of(system)
     deliveries = write_deliveries(application.settings.state / "register")
-    casey = admit(application, "casey", Role.STEWARD)
+    steward = signer_of(application, STEWARD)
 
     def stage(file: Path) -> Stage:
-        return stage_file(application, casey, DATASOURCE, file, in_process=False)
+        return stage_file(application, steward, DATASOURCE, file, in_process=False)
 
     promoted = stage(deliveries.first)
     for name in ("alice", "bob"):
-        approver = admit(application, name, Role.APPROVER)
+        approver = signer_of(application, name)
         decide(application, approver, Verdict.APPROVE, promoted.id, REASON)
-    promotion = _await_promotion(application.settings.dagster_url, promoted)
-    _run_example(application.settings.dagster_url)
+    promotion = _await_promotion(client, promoted)
+    _run_example(client)
     return Told(
-        url=application.settings.dagster_url,
+        system=system,
         promoted=promoted,
         promotion=promotion,
         waiting=stage(deliveries.corrected),
@@ -90,15 +78,23 @@ def _tell(application: Application) -> Told:
     )
 
 
-def _await_promotion(url: str, stage: Stage) -> StageRun:
-    while (run := newest_run_about(url, stage.id)) is None:
+def _await_promotion(client: DagsterClient, stage: Stage) -> StageRun:
+    while (run := newest_run_about(client, stage.id)) is None:
         time.sleep(0.5)  # the time limit of the test ends this
-    assert wait_for_run(url, run.id) == "SUCCESS"
+    assert wait_for_run(client, run.id) == "SUCCESS"
     return run
 
 
-def _run_example(url: str) -> None:
-    assert wait_for_run(url, launch(url, EXAMPLE_JOB, {})) == "SUCCESS"
+def _run_example(client: DagsterClient) -> None:
+    assert wait_for_run(client, launch(client, EXAMPLE_JOB, {})) == "SUCCESS"
+
+
+@contextmanager
+def stewards_browser(told: Told, unwanted: Collection[str]) -> Iterator[Pages]:
+    """Open the system's UI as the steward of the story."""
+    password = password_of(told.system, STEWARD)
+    with signed_in(told.system.url, STEWARD, password, unwanted) as pages:
+        yield pages
 
 
 def unwanted() -> set[str]:
@@ -136,11 +132,7 @@ def take_blocked_checks(pages: Pages, told: Told, directory: Path) -> None:
 
 
 def take_launchpad(pages: Pages, told: Told, directory: Path) -> None:
-    waiting = told.waiting
-    config = (
-        "ops:\n  airports__stage:\n    config:\n"
-        f"      delivery: {waiting.delivery}\n      attestation: {waiting.attestation_id}\n"
-    )
+    config = f"ops:\n  airports__stage:\n    config:\n      delivery: {told.waiting.delivery}\n"
     pages.picture(
         f"/locations/{LOCATION}/jobs/stage_{DATASOURCE}/playground/setup?config={quote(config)}",
         shows=["stage_airports", "airports__stage", "No errors", "Launch Run"],
@@ -176,7 +168,7 @@ PICTURES = (
 
 def main(directory: Path) -> None:
     """Take every picture into a directory."""
-    with told_story() as told, browser(told.url, unwanted()) as pages:
+    with told_story() as told, stewards_browser(told, unwanted()) as pages:
         for take in PICTURES:
             take(pages, told, directory)
 

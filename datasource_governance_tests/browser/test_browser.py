@@ -1,27 +1,23 @@
 """What a person sees in the Dagster UI after the demo's story, and that the daemon promoted."""
 
-import json
-import urllib.request
-
 import pytest
 
-from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.stage import StageState
-from datasource_governance_tests.browser.pages import browser, chromium
+from datasource_governance_tests.browser.pages import chromium
 from datasource_governance_tests.browser.screenshots import (
     PICTURES,
+    stewards_browser,
     take_lineage,
     told_story,
     unwanted,
 )
+from datasource_governance_tests.laptop import client_of
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.postgres,
     pytest.mark.timeout(900),
-    # Dagster's own GraphQL client calls its transport in a way that the transport deprecates.
-    pytest.mark.filterwarnings("ignore:Using variable_values:DeprecationWarning"),
 ]
 PNG = b"\x89PNG\r\n\x1a\n"
 RUN = """query Run($id: ID!) { runOrError(runId: $id) { ... on Run {
@@ -38,15 +34,11 @@ def told():
 
 @pytest.fixture(scope="module")
 def promotion_run(told):
-    body = canonical_bytes({"query": RUN, "variables": {"id": told.promotion.id}})
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"{told.url}/graphql", body, headers)  # noqa: S310 - loopback
-    with urllib.request.urlopen(request) as answer:  # noqa: S310 - loopback
-        return json.load(answer)["data"]["runOrError"]
+    return client_of(told.system).ask(RUN, id=told.promotion.id)["runOrError"]
 
 
 def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
-    with browser(told.url, unwanted()) as pages:
+    with stewards_browser(told, unwanted()) as pages:
         for take in PICTURES:
             take(pages, told, tmp_path)
 
@@ -63,7 +55,7 @@ def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
 
 def test_a_page_that_shows_something_unwanted_is_noticed(told, tmp_path):
     with (
-        browser(told.url, {"airport_countries"}) as pages,
+        stewards_browser(told, {"airport_countries"}) as pages,
         pytest.raises(AssertionError, match="holds 1 unwanted texts"),
     ):
         take_lineage(pages, told, tmp_path)

@@ -154,3 +154,117 @@ def test_who_signs_may_be_exported_and_must_be_somebody(office, monkeypatch):
 
     assert (nobody.code, exported.code) == (2, 0)
     assert "--actor NAME" in nobody.err
+
+
+def test_lists_say_who_signed_with_which_key(office):
+    admin = office.world.signer("admin").key
+    grants = office("actor", "list", "--json").document["grants"]
+    keys = office("key", "list", "--json").document
+
+    signed = {(one["actor"], one["role"]): (one["author"], one["author_key"]) for one in grants}
+    registered = {one["actor"]: (one["author"], one["author_key"]) for one in keys}
+
+    assert signed["admin", "administrator"] == registered["admin"] == (None, None)
+    assert signed["casey", "approver"] == registered["casey"] == ("admin", admin)
+    for table in (office("actor", "list").out, office("key", "list").out):
+        assert "the founding" in table
+        assert admin[:12] in table
+
+
+def test_actors_without_a_role_are_listed_too(office):
+    office("key", "create", "dana")
+    office("key", "register", "dana", by="admin")
+
+    (line,) = [line for line in office("actor", "list").out.splitlines() if "dana" in line]
+
+    assert "none" in line
+
+
+def test_a_grant_is_withdrawn_by_what_the_list_shows_of_it(office):
+    given = office("actor", "grant", "casey", "operator", "--json", by="admin").document["grant"]
+
+    assert given[:12] in office("actor", "list").out
+    assert office("actor", "withdraw", given[:12], by="admin").code == 0
+    assert given[:12] not in office("actor", "list").out
+
+
+@pytest.mark.parametrize("characters", ["", "no such grant"])
+def test_a_grant_is_withdrawn_by_characters_that_name_exactly_one(office, characters):
+    answer = office("actor", "withdraw", characters, by="admin")
+
+    assert answer.code == 2
+    assert "grants begin with" in answer.err
+
+
+def test_who_leaves_loses_every_key_and_grant_at_once(office):
+    stage = office.stage()
+    office("approve", stage, "--reason", "fine", by="approver-1")
+
+    left = office("actor", "offboard", "Approver-1", "--json", by="admin").document
+    again = office("actor", "offboard", "approver-1", "--json", by="admin").document
+
+    held = office("actor", "list", "--json").document["grants"]
+    keys = office("key", "list", "--json").document
+    assert (left["actor"], len(left["keys"]), len(left["grants"])) == ("approver-1", 1, 1)
+    assert again == {"actor": "approver-1", "keys": [], "grants": []}
+    assert "approver-1" not in [one["actor"] for one in held]
+    assert [one["revoked"] for one in keys if one["actor"] == "approver-1"] == [True]
+    assert "0 of 2 approvals hold" in office("stage", "show", stage).out
+
+
+@pytest.mark.parametrize(
+    ("leaver", "by", "code", "told"),
+    [
+        ("admin", "admin", 2, "somebody else must sign this"),
+        ("stranger", "admin", 2, "there is no actor 'stranger'"),
+        ("system", "admin", 2, "is reserved"),
+        ("approver-1", "casey", 1, "has no grant as administrator"),
+    ],
+)
+def test_who_cannot_be_offboarded_keeps_everything(office, leaver, by, code, told):
+    before = office("actor", "list", "--json").document, office("key", "list", "--json").document
+
+    answer = office("actor", "offboard", leaver, by=by)
+
+    assert (answer.code, answer.out) == (code, "")
+    assert told in answer.err
+    assert before == (
+        office("actor", "list", "--json").document,
+        office("key", "list", "--json").document,
+    )
+
+
+def test_the_last_administrator_is_told_what_to_do_first(office):
+    grants = office("actor", "list", "--json").document["grants"]
+    (grant,) = [one["grant"] for one in grants if one["role"] == "administrator"]
+
+    answer = office("actor", "withdraw", grant, by="admin")
+
+    assert (answer.code, answer.out) == (1, "")
+    assert "first make somebody else administrator" in answer.err
+
+
+def test_what_a_key_attested_is_listed_newest_first(office):
+    key = office.world.signer("approver-1").key
+    nothing = office("key", "show", key[:12], "--json").document
+    stages = [office.stage(), office.stage("id,amount\n3,1\n4,1\n")]
+    for stage in stages:
+        office("approve", stage, "--reason", "fine", by="approver-1")
+
+    shown = office("key", "show", key, "--json").document
+
+    assert nothing == {"key": key, "attested": []}
+    assert [one["subject"]["stage"] for one in shown["attested"]] == stages[::-1]
+    assert {(one["actor"], one["action"]) for one in shown["attested"]} == {
+        ("approver-1", "stage.approve")
+    }
+    assert stages[0] in office("key", "show", key[:12]).out
+    assert office("key", "show", "no such key").code == 2
+
+
+def test_a_gateway_key_is_said_to_attest_for_whoever_signs_in(office):
+    office("key", "create", "gateway")
+
+    answer = office("key", "register", "gateway", "--kind", "gateway", by="admin")
+
+    assert "attests for whoever signs in" in answer.out

@@ -1,12 +1,32 @@
 """`db upgrade`: two databases, their roles and tables, and the first administrator."""
 
+import secrets
 import stat
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import make_url
 
-from datasource_governance_tests.postgres import drop_provisioned, unique_name
+from datasource_governance_tests.cli.conftest import Answer
+from datasource_governance_tests.postgres import (
+    admin_connection,
+    drop_provisioned,
+    unique_name,
+)
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """Runs `db upgrade` on databases of its own."""
+
+    governance: str
+    run: Callable[..., Answer]
+
+    def __call__(self, *options) -> Answer:
+        return self.run(*options)
 
 
 @pytest.fixture
@@ -15,7 +35,7 @@ def upgrade(command, cluster, monkeypatch):
     governance, dagster = unique_name("governance"), unique_name("dagster")
     monkeypatch.setenv("DATABASE_URL", cluster)
     names = ("--governance-database", governance, "--dagster-database", dagster)
-    yield lambda *options: command("db", "upgrade", *names, *options)
+    yield Upgrade(governance, lambda *options: command("db", "upgrade", *names, *options))
     drop_provisioned(cluster, governance, dagster)
 
 
@@ -28,7 +48,11 @@ def test_it_makes_the_databases_the_first_administrator_and_a_private_file(
 
     file = tmp_path / "connections.env"
     assert answer.code == 0
-    assert answer.document == {"connections": str(file), "administrator_created": True}
+    assert answer.document == {
+        "connections": str(file),
+        "administrator_created": True,
+        "reader_role": f"{upgrade.governance}_reader",
+    }
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     grants = command("actor", "list", "--json").document["grants"]
     assert [(one["actor"], one["role"]) for one in grants] == [("ada", "administrator")]
@@ -45,6 +69,34 @@ def test_repeating_it_changes_nothing(upgrade, command, tmp_path):
 
     assert answer.document["administrator_created"] is False
     assert (tmp_path / "connections.env").read_text() == before
+
+
+def test_a_login_that_is_given_what_it_says_verifies_and_cannot_write(
+    upgrade, command, cluster, monkeypatch, tmp_path
+):
+    public = command("key", "create", "ada", "--json").document["public"]
+    said = upgrade("--administrator", "ada", "--public-key", public).out
+    grant = said[said.index("GRANT") : said.index(" TO auditor")]
+    login, password = unique_name("auditor"), secrets.token_hex()
+    with admin_connection(cluster) as connection:
+        connection.execute(f"CREATE ROLE {login} LOGIN PASSWORD '{password}'")
+        connection.execute(f"{grant} TO {login}")
+    url = make_url(cluster).set(
+        drivername="postgresql+psycopg",
+        username=login,
+        password=password,
+        database=upgrade.governance,
+    )
+    monkeypatch.setenv("GOVERNANCE_DATABASE_URL", url.render_as_string(hide_password=False))
+
+    verified = command("evidence", "verify")
+    written = command("actor", "grant", "ada", "viewer", "--actor", "ada")
+
+    with admin_connection(cluster) as connection:
+        connection.execute(f"DROP ROLE {login}")
+    assert (verified.code, written.code) == (0, 3)
+    assert "evidence holds" in verified.out
+    assert "an auditor's reads and verifies only" in written.err
 
 
 def test_a_tenant_has_one_first_administrator(upgrade, command):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 
 from datasource_governance.cli import supervisor
 from datasource_governance.cli.supervisor import System, SystemOptions
@@ -54,7 +54,11 @@ def launch(directory: Path, module: str = "trivial") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, module],
         cwd=directory,
-        env={**os.environ, "DATABASE_URL": "postgresql://zq-secret@nowhere/"},
+        env={
+            **os.environ,
+            "DATABASE_URL": "postgresql://zq-secret@nowhere/",
+            "GOVERNANCE_WEB_CONFIG": "zq-secret.toml",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -94,6 +98,15 @@ def process_of(pids: set[int], words: str) -> int:
     return pid
 
 
+def status(address: URL, path: str) -> int:
+    """Return how the webserver answers somebody who has not signed in."""
+    connection = http.client.HTTPConnection(address.host, address.port)
+    connection.request("GET", path)
+    answer = connection.getresponse().status
+    connection.close()
+    return answer
+
+
 def eventually(condition, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -114,10 +127,7 @@ def test_a_killed_system_leaves_nothing_and_starts_again_with_its_records(direct
 
     second = launch(directory)
     address = make_url(second.stdout.readline().strip())
-    webserver = http.client.HTTPConnection(address.host, address.port)
-    webserver.request("GET", "/server_info")
-    answer = webserver.getresponse().status
-    webserver.close()
+    open_to_all = [status(address, path) for path in ("/health", "/server_info", "/runs")]
     started = descendants(second.pid)
     kept = read_connections(directory / "state" / "connections.env")
     with admin_connection(kept.governance_url) as connection:
@@ -125,7 +135,7 @@ def test_a_killed_system_leaves_nothing_and_starts_again_with_its_records(direct
     second.send_signal(signal.SIGINT)
     output, errors = second.communicate(timeout=60)
 
-    assert answer == 200
+    assert open_to_all == [200, 401, 401]
     assert (output, errors, second.returncode) == ("stopped\n", "", 0)
     assert alive(started) == set()
     assert kept == connections
@@ -137,7 +147,7 @@ def test_when_one_process_ends_all_do_and_the_error_names_its_log(directory: Pat
     system = launch(directory)
     system.stdout.readline()
     started = descendants(system.pid)
-    webserver = process_of(started, "-m dagster_webserver")
+    webserver = process_of(started, "-m datasource_governance.cli webserver")
     environment = Path(f"/proc/{webserver}/environ").read_bytes().split(b"\0")
 
     os.kill(process_of(started, "-m dagster._daemon"), signal.SIGKILL)

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -54,69 +53,6 @@ def again(made):
 
 def about_another(made, **changes):
     return replace(made, subject=replace(made.subject, **changes))
-
-
-def rejection(at):
-    return decision(APPROVERS[5], verdict=Verdict.REJECT, decided_at=at)
-
-
-# What happens to one of the approvals, and how many of them then still count.
-VARIATIONS = {
-    "all distinct": (lambda made: made, 0),
-    "one actor twice": (lambda made: [again(made[0]), *made[:-1]], 1),
-    "creator in place of one": (lambda made: [decision(CREATOR), *made[1:]], 1),
-    "one without authority": (lambda made: [decision("nobody"), *made[1:]], 1),
-    "one a tick before expiry": (
-        lambda made: [replace(made[0], expires_at=MIDDAY + TICK), *made[1:]],
-        0,
-    ),
-    "one at the instant of expiry": (
-        lambda made: [replace(made[0], expires_at=MIDDAY), *made[1:]],
-        1,
-    ),
-    "one a tick after expiry": (
-        lambda made: [replace(made[0], expires_at=MIDDAY - TICK), *made[1:]],
-        1,
-    ),
-    "one that never expires": (lambda made: [replace(made[0], expires_at=None), *made[1:]], 0),
-    "one of another stage": (lambda made: [about_another(made[0], stage="other"), *made[1:]], 1),
-    "one of other content": (
-        lambda made: [about_another(made[0], stage_fingerprint="0" * 64), *made[1:]],
-        1,
-    ),
-    "one under another quality policy": (
-        lambda made: [about_another(made[0], quality_policy_hash="0" * 64), *made[1:]],
-        1,
-    ),
-    "one under another approval policy": (
-        lambda made: [about_another(made[0], approval_policy_hash="0" * 64), *made[1:]],
-        1,
-    ),
-    "one with another base": (lambda made: [about_another(made[0], base="other"), *made[1:]], 1),
-}
-REJECTIONS = {"none": (), "first": (MIDDAY - TICK,), "last": (MIDDAY + TICK,)}
-MATRIX = [
-    case
-    for case in product(range(1, 6), VARIATIONS, REJECTIONS)
-    if case[:2] != (1, "one actor twice")
-]
-
-
-def test_the_matrix_has_at_least_150_cases():
-    assert len(MATRIX) >= 150
-
-
-@pytest.mark.parametrize(("required", "variation", "rejected"), MATRIX)
-def test_a_quorum_is_met_exactly_by_what_counts(required, variation, rejected):
-    vary, lost = VARIATIONS[variation]
-    made = [*vary(approvals(required)), *map(rejection, REJECTIONS[rejected])]
-
-    quorum = count(made, required=required)
-
-    assert len(quorum.approvals) == required - lost
-    assert quorum.missing == lost
-    assert len(quorum.not_counted) == lost
-    assert quorum.met == (lost == 0 and rejected == "none")
 
 
 @pytest.mark.parametrize("required", range(1, 6))

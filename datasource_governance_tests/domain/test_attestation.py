@@ -9,6 +9,7 @@ from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.attestation import (
     FORMAT,
     LIFETIME,
+    OWN_KEY_ONLY,
     Action,
     ActorKey,
     Attestation,
@@ -95,6 +96,19 @@ def test_a_gateway_key_proves_whoever_it_names():
 )
 def test_without_a_key_of_the_actor_and_its_signature_nothing_is_proven(attestation, known):
     assert refusal(attestation, known).code == "attestation_invalid"
+
+
+@pytest.mark.parametrize("action", list(Action))
+def test_a_gateway_key_speaks_for_nobody_about_authority_and_policies(action):
+    attestation, gateway = signed(actor=BOB, action=action), key(kind=KeyKind.GATEWAY)
+    own = key(actor=BOB)
+
+    assert verify(attestation, own, tenant="default", action=action, subject=SUBJECT) == BOB
+    assert is_signed(attestation, gateway) is (action not in OWN_KEY_ONLY)
+    if action in OWN_KEY_ONLY:
+        with pytest.raises(GuardError, match="may not attest") as refused:
+            verify(attestation, gateway, tenant="default", action=action, subject=SUBJECT)
+        assert refused.value.code == "attestation_invalid"
 
 
 def test_an_unknown_key_proves_nothing():

@@ -8,6 +8,7 @@ from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.evidence import Head, genesis, link
 from datasource_governance.domain.materialization import (
     Disposition,
+    Promoter,
     check_promotable,
     materialize,
     promotes_by_itself,
@@ -99,7 +100,7 @@ def materialized(quorum=MET):
         tenant=TENANT,
         quorum=quorum,
         segment=[entry()],
-        actor=OPERATOR,
+        promoter=Promoter(OPERATOR, "0" * 64),
         now=MIDDAY,
     )
 
@@ -138,6 +139,7 @@ def test_provenance_tells_how_it_came_to_be():
         "approval": MET.document(),
         "evidence": [entry().document()],
         "promoted_by": "operator",
+        "promotion_attestation": "0" * 64,
         "promoted_at": "2026-03-01T12:00:00+00:00",
     }
 

@@ -21,6 +21,7 @@ from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.datasource import Datasource, parse_datasource
+from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import apply_subject
@@ -34,6 +35,7 @@ from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.persistence import tables
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.services.declaring import apply_datasource
+from datasource_governance.services.delivering import deliver
 from datasource_governance.services.reading import read_current
 from datasource_governance.sources.child import Content, decode_in_child
 from datasource_governance.sources.files import read_file
@@ -51,6 +53,7 @@ from datasource_governance_tests.end_to_end.bait import (
     table_of,
 )
 from datasource_governance_tests.end_to_end.life import Scene
+from datasource_governance_tests.receiving import Deaf
 from datasource_governance_tests.sources.databases import Database, new_duckdb
 from datasource_governance_tests.world import TWO_APPROVALS
 
@@ -73,6 +76,7 @@ def live(scene: Scene) -> None:
         declared = play_promotion(scene)
         play_reading(scene, declared)
         play_withdrawals(scene)
+        play_delivery(scene)
         play_driver_errors(scene)
         play_frames(scene)
         play_databases(scene, origins)
@@ -210,6 +214,12 @@ def play_withdrawals(scene: Scene) -> None:
     """Take back a grant and a key, so that every table has rows."""
     scene.world.withdraw(scene.world.grant("approver-3", Role.VIEWER))
     scene.world.revoke(scene.world.signer("approver-3").key)
+
+
+def play_delivery(scene: Scene) -> None:
+    """Let a receiver refuse every event until it is set aside."""
+    for _ in range(MAXIMUM_ATTEMPTS):
+        deliver(scene.world.application.work, [Deaf("deaf")], heeds_pauses=False)
 
 
 def play_driver_errors(scene: Scene) -> None:

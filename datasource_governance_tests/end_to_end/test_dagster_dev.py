@@ -1,19 +1,22 @@
-"""`dagster dev -w workspace.yaml` works against a server that runs, with the repository's files."""
+"""`dagster dev -w workspace.yaml` works against a server that runs, with the repository's files.
 
-import json
+It has no gate, and answers whoever signs a token as it answers anybody.
+"""
+
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
+from datasource_governance.errors import ServiceUnavailableError
+from datasource_governance.orchestration.client import DagsterClient
 from datasource_governance.persistence.loopback import any_free_port
+from datasource_governance.signing import Signer, create_key
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -29,6 +32,8 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
     for name in ("workspace.yaml", "dagster.yaml"):
         shutil.copy(REPOSITORY / name, tmp_path / name)
     port = any_free_port()
+    create_key(tmp_path, "casey")
+    client = DagsterClient(f"http://127.0.0.1:{port}", Signer(tmp_path, "casey", "default"))
     environment = {
         **{name: value for name, value in os.environ.items() if name != "DAGSTER_HOME"},
         "GOVERNANCE_DATABASE_URL": governance_database.application_url,
@@ -48,7 +53,7 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
         ) as process,
     ):
         try:
-            loaded = location_type(port, process)
+            loaded = location_type(client, process)
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -59,18 +64,12 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
     assert loaded == "RepositoryLocation"
 
 
-def location_type(port, process):
+def location_type(client, process):
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/graphql",
-            data=json.dumps({"query": QUERY}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:  # noqa: S310 - loopback
-                entries = json.load(response)["data"]["workspaceOrError"]["locationEntries"]
-        except (urllib.error.URLError, OSError):
+            entries = client.ask(QUERY)["workspaceOrError"]["locationEntries"]
+        except ServiceUnavailableError:
             entries = []
         if entries and entries[0]["locationOrLoadError"] is not None:
             return entries[0]["locationOrLoadError"]["__typename"]

@@ -11,6 +11,7 @@ from datasource_governance.domain.materialization import Materialization, proven
 from datasource_governance.domain.stage import StageState
 from datasource_governance.orchestration import metadata
 from datasource_governance.orchestration.metadata import (
+    decision_pages,
     materialization_metadata,
     next_step,
     policy_metadata,
@@ -19,6 +20,7 @@ from datasource_governance.orchestration.metadata import (
 from datasource_governance_tests.orchestration.governed import declaration, stage_of
 from datasource_governance_tests.world import TWO_APPROVALS
 
+WEBSERVER = "https://dagster.example.org/"
 HASHES = [Sha256(digit * 64) for digit in "abcdef"]
 
 
@@ -57,7 +59,8 @@ def test_no_key_of_an_asset_is_written_over_its_neighbour():
     made = materialization("not required")
     shown_beside_a_timestamp = [
         *policy_metadata(declaration()),
-        *stage_metadata(stage_of(), "default", None),
+        *decision_pages(WEBSERVER),
+        *stage_metadata(stage_of(), "default", None, WEBSERVER),
         *materialization_metadata(made, provenance_of(made)),
     ]
 
@@ -83,16 +86,32 @@ def test_a_definition_without_policies_shows_none():
 
 
 def test_a_stage_shows_first_what_to_do_next():
-    found = stage_metadata(stage_of(), "default", None)
+    found = stage_metadata(stage_of(), "default", None, WEBSERVER)
 
-    assert [key.split("/")[1] for key in found][:3] == ["next_step", "state", "outcome"]
+    assert [key.split("/")[1] for key in found][:3] == ["next_step", "decide", "state"]
     assert found["dagster/row_count"] == 2
+
+
+def test_a_stage_links_the_page_on_which_one_decides_about_it():
+    stage = replace(stage_of(), state=StageState.AWAITING_APPROVAL)
+
+    found = stage_metadata(stage, "default", None, WEBSERVER)
+
+    page = "https://dagster.example.org/governance/stages/s-1"
+    assert found[metadata.DECISION_PAGE] == dg.MetadataValue.url(page)
+    assert f"[decide]({page})" in found[metadata.NEXT_STEP].value
+
+
+def test_a_definition_links_the_page_of_what_waits():
+    (link,) = decision_pages(WEBSERVER).values()
+
+    assert link == dg.MetadataValue.url("https://dagster.example.org/governance/decisions")
 
 
 def test_a_stage_shows_everything_that_it_is_bound_to():
     stage = stage_of()
 
-    found = table(stage_metadata(stage, "default", None)[metadata.BOUND_TO])
+    found = table(stage_metadata(stage, "default", None, WEBSERVER)[metadata.BOUND_TO])
 
     assert {one["of"]: one["hash or id"] for one in found} == {
         "stage": stage.fingerprint("default"),
@@ -104,7 +123,7 @@ def test_a_stage_shows_everything_that_it_is_bound_to():
 
 
 def test_a_stage_shows_its_columns():
-    found = stage_metadata(stage_of(), "default", None)["dagster/column_schema"]
+    found = stage_metadata(stage_of(), "default", None, WEBSERVER)["dagster/column_schema"]
 
     assert found.columns == [
         dg.TableColumn("id", "integer", constraints=dg.TableColumnConstraints(nullable=False))
@@ -113,14 +132,14 @@ def test_a_stage_shows_its_columns():
 
 @pytest.mark.parametrize("declared", [None, declaration().quality_policy])
 def test_another_policy_than_the_declared_one_is_drift(declared):
-    assert stage_metadata(stage_of(), "default", declared)[metadata.POLICY_DRIFT] is True
+    assert stage_metadata(stage_of(), "default", declared, WEBSERVER)[metadata.POLICY_DRIFT] is True
 
 
 def test_the_declared_policy_is_no_drift():
     policy = declaration().quality_policy
     stage = replace(stage_of(), quality_policy_hash=policy.hash)
 
-    assert stage_metadata(stage, "default", policy)[metadata.POLICY_DRIFT] is False
+    assert stage_metadata(stage, "default", policy, WEBSERVER)[metadata.POLICY_DRIFT] is False
 
 
 @pytest.mark.parametrize(
@@ -134,7 +153,7 @@ def test_the_declared_policy_is_no_drift():
     ],
 )
 def test_the_next_step_names_the_command(state, says):
-    assert says in next_step(replace(stage_of(), state=state))
+    assert says in next_step(replace(stage_of(), state=state), "https://page")
 
 
 def test_a_materialization_shows_who_approved_it_and_never_why():

@@ -61,6 +61,7 @@ def test_a_datasource_has_two_assets_two_jobs_and_the_sensors_are_there_once_for
             "stage_supersession",
             "stuck_promotion",
             "reconciliation",
+            "outbox_delivery",
         ),
         "RUNNING",
     )

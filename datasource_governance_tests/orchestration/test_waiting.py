@@ -96,6 +96,53 @@ def test_in_the_last_quarter_of_its_life_an_approval_is_shown_to_expire_soon(wai
     ]
 
 
+def expiring_events(world):
+    query = "SELECT count(*) FROM governance.outbox WHERE type = 'datasource.stage.expiring'"
+    return world.query(query)[0][0]
+
+
+def test_people_are_told_of_an_approval_that_expires_soon_once_whoever_ticks(waiting):
+    world, stage, daemon = waiting
+    approve(world, stage, 1)
+    daemon.tick(EXPIRY)
+    before = expiring_events(world)
+
+    world.set_clock(MIDDAY + 3 * HOUR)
+    for _ in range(2):
+        daemon.tick(EXPIRY)
+        Daemon(world.application, DECLARED, daemon.instance).tick(EXPIRY)
+    tick_twice_at_once(world, daemon, DECLARED, EXPIRY)
+
+    assert (before, expiring_events(world)) == (0, 1)
+    assert world.verification().holds
+
+
+def test_what_was_told_is_remembered_and_not_looked_for_at_each_tick(waiting, monkeypatch):
+    world, stage, daemon = waiting
+    approve(world, stage, 1)
+    world.set_clock(MIDDAY + 3 * HOUR)
+    daemon.tick(EXPIRY)
+    monkeypatch.setattr(
+        "datasource_governance.orchestration.waiting.tell_of_expiring", lambda *_: 1 / 0
+    )
+
+    daemon.tick(EXPIRY)
+
+
+def test_an_approval_renewed_between_two_ticks_is_told_of_anew(waiting):
+    world, stage, daemon = waiting
+    approve(world, stage, 1)
+    world.set_clock(MIDDAY + 3 * HOUR)
+    daemon.tick(EXPIRY)
+    world.set_clock(MIDDAY + 4 * HOUR)
+    approve(world, stage, 1)
+
+    world.set_clock(MIDDAY + 7 * HOUR)
+    daemon.tick(EXPIRY)
+
+    assert expiring_events(world) == 2
+
+
 def test_at_the_instant_of_expiry_it_is_shown_as_expired_and_what_is_missing(waiting):
     world, stage, daemon = waiting
     approve(world, stage, 1)

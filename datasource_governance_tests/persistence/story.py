@@ -4,6 +4,10 @@ import pyarrow as pa
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
+from datasource_governance.services.delivering import deliver
+from datasource_governance_tests.launches import stage_launch
+from datasource_governance_tests.receiving import Deaf
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
 
 ONE_APPROVAL = {"version": "v1", "required": True, "required_approvals": 1}
@@ -17,6 +21,8 @@ def tell(world: World) -> None:
     _come_and_go(world)
     _live_through_every_state(world)
     _stay_unattested(world)
+    _launch_through_the_gateway(world)
+    _deliver_in_vain(world)
 
 
 def _come_and_go(world: World) -> None:
@@ -46,3 +52,13 @@ def _stay_unattested(world: World) -> None:
     other = World(world.application, world.database, "countries")
     other.declare(ONE_ROW_AT_LEAST, retention={})
     other.stage(creator=None)
+
+
+def _launch_through_the_gateway(world: World) -> None:
+    gateway = world.gateway(world.application.settings.state / "webserver")
+    world.stage(None, launch=world.launch(gateway, "creator", stage_launch()))
+
+
+def _deliver_in_vain(world: World) -> None:
+    for _ in range(MAXIMUM_ATTEMPTS):
+        deliver(world.application.work, [Deaf("deaf")], heeds_pauses=False)

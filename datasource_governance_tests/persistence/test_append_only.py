@@ -26,6 +26,7 @@ CHANGED = {
     "BYTEA": "'?'",
     "BOOLEAN": "NOT {0}",
     "BIGINT": "{0} + 1",
+    "INTEGER": "{0} + 1",
     "TIMESTAMP WITH TIME ZONE": "{0} + interval '1 microsecond'",
 }
 NOT_PERMITTED = "42501"
@@ -161,7 +162,8 @@ def test_the_application_may_read_and_add_and_nothing_else(told_world: World) ->
     )
 
     adding = {(table, privilege) for table in TABLES for privilege in ("SELECT", "INSERT")}
-    assert set(granted) == adding | {("alembic_version", "SELECT")}
+    views = {(view.name, "SELECT") for view in tables.DIGESTS.values()}
+    assert set(granted) == adding | views | {("alembic_version", "SELECT")}
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -251,6 +253,19 @@ def test_the_tables_are_those_of_the_migrated_database(told_world: World) -> Non
 
     del found["governance.alembic_version"]
     assert found == {name: shape(table) for name, table in tables.metadata.tables.items()}
+
+
+def test_the_digests_are_views_of_the_owner_whom_row_level_security_binds(
+    told_world: World,
+) -> None:
+    found = catalogue(
+        told_world,
+        "SELECT relname, relowner::regrole::text, reloptions FROM pg_class"
+        " WHERE relnamespace = 'governance'::regnamespace AND relkind = 'v' ORDER BY relname",
+    )
+
+    names = sorted(view.name for view in tables.DIGESTS.values())
+    assert found == [(name, told_world.database.owner_role, None) for name in names]
 
 
 def shape(table: Table) -> tuple[list[tuple[str, str, bool]], list[str]]:

@@ -44,6 +44,8 @@ DATASOURCE = {
     "revision": 0,
 }
 
+TIMEOUTS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+
 
 @pytest.fixture
 def engine(governance_database: GovernanceDatabase) -> Iterator[Engine]:
@@ -200,6 +202,39 @@ def test_isolation_is_what_was_asked_for_whatever_the_database_defaults_to(
     connection.close()
 
 
+@pytest.mark.parametrize("default", ["repeatable read", "serializable"])
+def test_isolation_is_what_was_asked_for_whatever_the_role_defaults_to(
+    governance_database: GovernanceDatabase, engine: Engine, default: str
+) -> None:
+    where = f"{governance_database.application_role} IN DATABASE {governance_database.name}"
+    run(governance_database, f"ALTER ROLE {where} SET default_transaction_isolation = '{default}'")
+    connection = Connection(engine, "default")
+
+    connection.begin()
+
+    assert setting(connection, "default_transaction_isolation") == default
+    assert setting(connection, "transaction_isolation") == "read committed"
+    connection.close()
+
+
+def test_isolation_and_timeouts_are_ours_whatever_the_address_asks_for(
+    governance_database: GovernanceDatabase,
+) -> None:
+    options = {"default_transaction_isolation": "serializable", **dict.fromkeys(TIMEOUTS, "9s")}
+    asked = " ".join(f"-c {name}={value}" for name, value in options.items())
+    url = make_url(governance_database.application_url).update_query_dict({"options": asked})
+    engine = governance_engine(url.render_as_string(hide_password=False))
+    connection = Connection(engine, "default")
+
+    connection.begin()
+
+    assert setting(connection, "default_transaction_isolation") == "serializable"
+    assert setting(connection, "transaction_isolation") == "read committed"
+    assert [setting(connection, name) for name in TIMEOUTS] == ["10s", "1min", "1min"]
+    connection.close()
+    engine.dispose()
+
+
 def setting(connection: Connection, name: str) -> str:
     return connection.execute(text(f"SELECT current_setting('{name}', true)")).scalar_one()
 
@@ -220,15 +255,15 @@ def test_another_isolation_than_asked_for_is_refused(engine: Engine) -> None:
 def test_tenant_and_timeouts_end_with_the_transaction(engine: Engine) -> None:
     first = Connection(engine, "default")
     first.begin()
-    names = ("governance.tenant", "lock_timeout", "statement_timeout")
+    names = ("governance.tenant", *TIMEOUTS)
     during = [setting(first, name) for name in names]
     first.close()
 
     with engine.connect() as session:
         after = [session.scalar(text(f"SELECT current_setting('{name}')")) for name in names]
 
-    assert during == ["default", "10s", "1min"]
-    assert after == ["", "0", "0"]
+    assert during == ["default", "10s", "1min", "1min"]
+    assert after == ["", "0", "0", "0"]
 
 
 def test_instants_are_utc_whatever_the_databases_time_zone(

@@ -10,7 +10,6 @@ from datasource_governance.persistence import tables
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.rows import (
     Rows,
-    comparable,
     immutable_commitment,
     mutable_commitment,
     row_key,
@@ -80,9 +79,10 @@ def test_a_table_without_mutable_columns_commits_to_none(rows):
 def test_a_payload_counts_by_its_digest_as_sent_and_as_the_server_computes_it(told_world):
     connection = Connection(told_world.application.engine, "default")
     connection.begin()
+    rows = Rows(connection, "default")
     table = tables.stage_payload
-    sent = connection.execute(select(table).order_by(table.c.stage)).mappings().all()
-    digested = connection.execute(comparable(table).order_by(table.c.stage)).mappings().all()
+    sent = rows.all(select(table).order_by(table.c.stage))
+    digested = rows.all(rows.comparable(table).order_by("stage"))
     connection.close()
 
     assert sent

@@ -5,13 +5,17 @@ from dataclasses import replace
 import pytest
 
 from datasource_governance.domain.actor import Grant, Role
-from datasource_governance.domain.attestation import ActorKey, KeyKind, key_id
+from datasource_governance.domain.attestation import Action, ActorKey, KeyKind, key_id
+from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.evidence import (
     TENANT_CHAIN,
     BreakKind,
     datasource_chain,
 )
+from datasource_governance.domain.materialization import provenance_of
 from datasource_governance.domain.stage import StageState
+from datasource_governance.domain.subjects import launch_subject
+from datasource_governance_tests.launches import promotion_launch, stage_launch
 from datasource_governance_tests.world import TWO_APPROVALS
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -103,3 +107,113 @@ def test_a_key_and_a_grant_that_no_administrator_signed_are_named(world):
     write_with_evidence(world, TENANT_CHAIN, write)
 
     assert unsigned(world) == {("actor_key", key_id(public_key)), ("role_grant", "forged")}
+
+
+@pytest.fixture
+def launched(world):
+    """A world with a stage and a promotion that were launched through a gateway."""
+    gateway = world.gateway(world.application.settings.state / "webserver")
+    world.declare()
+    stage = world.stage(None, launch=world.launch(gateway, "creator", stage_launch()))
+    launch = world.launch(gateway, "operator", promotion_launch(stage.id))
+    made = world.promote(stage, None, launch).materialization
+    return world, gateway, stage, made
+
+
+def attested(world, signer, launch, actor="creator"):
+    """Keep what a key signed about a launch as whoever owns the database could; return its id."""
+    attestation = signer.attest(
+        actor=actor, action=Action.RUN_LAUNCH, subject=launch_subject(launch)
+    )
+    write_with_evidence(
+        world, TENANT_CHAIN, lambda work, now: work.authority.add_attestation(attestation, now)
+    )
+    return attestation.id
+
+
+def forge_stage(world, stage, **changes):
+    forged = replace(stage, id="forged", state=StageState.FAILED, **changes)
+    write_with_evidence(
+        world, datasource_chain("orders"), lambda work, _: work.stages.add(forged, b"payload")
+    )
+
+
+def test_what_was_launched_through_a_gateway_is_accounted_for(launched):
+    world, _, stage, made = launched
+
+    assert (stage.creator, made.created_by) == ("creator", "operator")
+    assert world.verification().holds
+
+
+def test_a_stage_is_not_of_whoever_launched_something_else(launched):
+    world, gateway, stage, _ = launched
+    other = stage_launch("countries", "run-3")
+
+    forge_stage(world, stage, attestation_id=attested(world, gateway, other))
+
+    assert unsigned(world) == {("stage", "forged")}
+
+
+def test_a_stage_is_not_of_another_than_who_launched_it(launched):
+    world, gateway, stage, _ = launched
+    launch = attested(world, gateway, stage_launch(run_id="run-3"), "operator")
+
+    forge_stage(world, stage, attestation_id=launch)
+
+    assert unsigned(world) == {("stage", "forged")}
+
+
+def test_an_actors_own_key_proves_no_launch(launched):
+    world, _, stage, _ = launched
+    launch = attested(world, world.signer("creator"), stage_launch(run_id="run-3"))
+
+    forge_stage(world, stage, attestation_id=launch)
+
+    assert unsigned(world) == {("stage", "forged")}
+
+
+@pytest.mark.parametrize("signed", [stage_launch(run_id="run-3"), None])
+def test_a_run_with_somebody_elses_attestation_is_named(launched, signed):
+    world, gateway, *_ = launched
+    attestation_id = (
+        attested(world, gateway, signed) if signed else world.attest_delivery("creator", "0" * 64)
+    )
+
+    write_with_evidence(
+        world,
+        TENANT_CHAIN,
+        lambda work, _: work.authority.add_launch_attestation("forged", attestation_id),
+    )
+
+    assert unsigned(world) == {("run_attestation", "forged")}
+
+
+def forge_promotion(world, made, actor, named):
+    """Rewrite a promotion behind the triggers, and everything that evidence says about it."""
+    provenance = canonical_bytes({**provenance_of(made), "promotion_attestation": named}).hex()
+    world.tamper(
+        "materialization",
+        f"UPDATE governance.materialization SET created_by = '{actor}',"
+        f" provenance = decode('{provenance}', 'hex') WHERE id = '{made.id}'",
+    )
+
+
+@pytest.mark.parametrize("actor", ["operator", "creator"])
+def test_a_promotion_in_the_name_of_who_launched_none_is_named(launched, actor):
+    world, gateway, _, made = launched
+    other = attested(world, gateway, stage_launch(run_id="run-3"), actor)
+
+    forge_promotion(world, made, actor, other)
+
+    assert unsigned(world) == {("materialization", made.id)}
+
+
+def test_a_promotion_that_names_nothing_rests_on_what_its_operator_signed(world):
+    world.declare()
+    made = world.promote(world.stage()).materialization
+    forge_promotion(world, made, "operator", None)
+    assert unsigned(world) == set()
+
+    forge_promotion(world, made, "creator", None)
+
+    assert unsigned(world) == {("materialization", made.id)}

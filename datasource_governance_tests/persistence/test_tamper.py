@@ -100,7 +100,8 @@ class Ledger:
         found: dict[str, list[tuple[str, str, bool]]] = {}
         for table, *column in self.all(
             "SELECT table_name, column_name, data_type, is_nullable = 'YES'"
-            " FROM information_schema.columns WHERE table_schema = 'governance'"
+            " FROM information_schema.columns NATURAL JOIN information_schema.tables"
+            " WHERE table_schema = 'governance' AND table_type = 'BASE TABLE'"
             " AND table_name <> 'alembic_version' ORDER BY table_name, ordinal_position"
         ):
             if table not in DELIVERY:
@@ -159,11 +160,11 @@ def ledger(unprotected: Ledger) -> Iterator[Ledger]:
 
 
 def test_the_story_and_this_test_know_every_table(ledger: Ledger) -> None:
-    assert sorted(ledger.columns) == TABLES
+    assert sorted([*ledger.columns, *DELIVERY]) == TABLES
     assert [table for table in TABLES if not ledger.all(f"SELECT 1 FROM {table}")] == []
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in DELIVERY])
 def test_the_smallest_change_of_any_column_is_named_by_table_and_key(
     ledger: Ledger, table: str
 ) -> None:

@@ -1,13 +1,21 @@
 """Migrations: whose they are, what they need, and that they happen as a whole or not at all."""
 
+import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 
+import psycopg
 import pytest
-from sqlalchemy import NullPool, create_engine
+from sqlalchemy import NullPool, create_engine, make_url
 
+from datasource_governance.composition import Application
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence import upgrade as upgrading
-from datasource_governance.persistence.provisioning import owner_role, provision
+from datasource_governance.persistence.provisioning import (
+    application_role,
+    owner_role,
+    provision,
+)
 from datasource_governance.persistence.upgrade import (
     current_revision,
     required_revision,
@@ -19,6 +27,7 @@ from datasource_governance_tests.postgres import (
     drop_provisioned,
     unique_name,
 )
+from datasource_governance_tests.world import World
 
 pytestmark = pytest.mark.postgres
 
@@ -119,3 +128,86 @@ def test_an_upgrade_does_not_wait_for_ever(
 def test_a_database_that_was_not_provisioned_is_refused(cluster: str) -> None:
     with pytest.raises(ServiceUnavailableError):
         upgrade(cluster, unique_name("missing"))
+
+
+@pytest.fixture
+def earlier(cluster: str, provisioned: str, world: World) -> Iterator[World]:
+    """What `world` lived through, in a database of the first revision of this package."""
+    world.declare(approval={"version": "v1", "required": True})
+    world.stage(creator=None)
+    stage = world.stage()
+    world.decide("approver-1", stage)
+    world.promote(stage)
+    upgrade_to_first(cluster, provisioned)
+    password = secrets.token_hex()
+    with (
+        admin_connection(world.database.admin_url) as source,
+        admin_connection(cluster, provisioned) as target,
+    ):
+        copy_rows(source, target)
+        target.execute(f"ALTER ROLE {application_role(provisioned)} PASSWORD '{password}'")
+    url = make_url(world.database.application_url).set(
+        username=application_role(provisioned), password=password, database=provisioned
+    )
+    at = url.render_as_string(hide_password=False)
+    admin_url = make_url(cluster).set(database=provisioned)
+    copied = World(
+        Application(replace(world.application.settings, database_url=at)),
+        replace(
+            world.database,
+            name=provisioned,
+            admin_url=admin_url.render_as_string(hide_password=False),
+            application_url=at,
+        ),
+    )
+    yield copied
+    copied.application.close()
+
+
+def upgrade_to_first(cluster: str, database: str) -> None:
+    newest = upgrading.command.upgrade
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrading.command, "upgrade", lambda config, _: newest(config, "0001"))
+        upgrade(cluster, database)
+
+
+def copy_rows(source: psycopg.Connection, target: psycopg.Connection) -> None:
+    """Copy whatever both databases have a column for, references unchecked."""
+    target.execute("SET session_replication_role = replica")
+    for (table,) in target.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'governance'"
+        " AND tablename <> 'alembic_version'"
+    ).fetchall():
+        columns = ", ".join(sorted(columns_of(source, table) & columns_of(target, table)))
+        with (
+            source.cursor().copy(f"COPY governance.{table} ({columns}) TO STDOUT") as rows,
+            target.cursor().copy(f"COPY governance.{table} ({columns}) FROM STDIN") as written,
+        ):
+            for block in rows:
+                written.write(block)
+
+
+def columns_of(connection: psycopg.Connection, table: str) -> set[str]:
+    found = connection.execute(
+        "SELECT column_name FROM information_schema.columns"
+        " WHERE table_schema = 'governance' AND table_name = %s",
+        (table,),
+    )
+    return {name for (name,) in found}
+
+
+@pytest.mark.slow
+def test_an_upgrade_with_data_keeps_every_proof_and_life_goes_on(
+    cluster: str, world: World, earlier: World
+) -> None:
+    with pytest.raises(ServiceUnavailableError) as refused:
+        earlier.verification()
+    assert refused.value.facts == {"revision": "0001"}
+
+    upgrade(cluster, earlier.database.name)
+
+    assert earlier.verification() == world.verification()
+    stage = earlier.stage()
+    earlier.decide("approver-1", stage)
+    assert earlier.promote(stage).materialization.revision == 2
+    assert earlier.verification().holds

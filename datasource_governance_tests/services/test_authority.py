@@ -12,6 +12,7 @@ from datasource_governance.domain.subjects import (
     revocation_subject,
     withdrawal_subject,
 )
+from datasource_governance.errors import GuardError
 from datasource_governance.services.authority import (
     GrantRequest,
     KeyRegistration,
@@ -22,6 +23,7 @@ from datasource_governance.services.authority import (
     withdraw_grant,
 )
 from datasource_governance.signing import create_key
+from datasource_governance_tests.postgres import unique_name
 from datasource_governance_tests.world import new_world
 
 pytestmark = pytest.mark.postgres
@@ -300,3 +302,100 @@ def test_a_key_revoked_after_it_decided_leaves_the_decision_standing(world):
 
     assert world.promote(stage).created
     assert world.verification().holds
+
+
+@pytest.mark.parametrize("over", ["all datasources", "this one", "another one"])
+@pytest.mark.parametrize("role", list(Role))
+def test_each_act_takes_one_role_over_its_datasource_and_no_other(own_corner, role, over):
+    world, actor = own_corner, unique_name("actor")
+    another = replace(world, datasource=unique_name("another"))
+    another.declare()
+    world.declare(approval={"version": "v1", "required": True})
+    waiting, approved = world.stage(), world.stage()
+    world.decide("approver-1", approved)
+    world.admit(actor)
+    datasources = {"all datasources": None, "this one": world, "another one": another}
+    world.grant(actor, role, datasources[over] and datasources[over].datasource)
+    needs = {
+        Role.STEWARD: lambda: world.attest_delivery(actor, Sha256("0" * 64)),
+        Role.APPROVER: lambda: world.decide(actor, waiting),
+        Role.OPERATOR: lambda: world.promote(approved, actor),
+        Role.ADMINISTRATOR: lambda: grant_role(
+            world.application.work(),
+            grant_request(world, "creator", Role.VIEWER, actor, world.datasource),
+        ),
+    }
+
+    may = {needed for needed, act in needs.items() if is_authorised(act)}
+
+    if over == "another one" or (role is Role.ADMINISTRATOR and over == "this one"):
+        assert may == set()
+    else:
+        assert may == {role} & {*needs}
+
+
+def is_authorised(act):
+    try:
+        act()
+    except GuardError as refusal:
+        return refusal.code != "not_authorised"
+    return True
+
+
+def test_the_last_administrator_is_neither_withdrawn_nor_left_without_a_key(world):
+    world.declare()
+    world.grant("creator", Role.ADMINISTRATOR, "orders")
+    (grant,) = grants_of(world, "admin")
+
+    with world.refuses("last_administrator"):
+        world.withdraw(grant.id)
+    with world.refuses("last_administrator"):
+        world.revoke(world.signer("admin").key)
+
+
+def test_an_administrator_who_has_no_key_left_keeps_nobody_in_office(world):
+    world.grant("creator", Role.ADMINISTRATOR)
+    world.revoke(world.signer("creator").key)
+    (grant,) = grants_of(world, "admin")
+
+    with world.refuses("last_administrator"):
+        world.withdraw(grant.id)
+
+
+def test_one_of_two_administrators_can_be_withdrawn(world):
+    world.grant("creator", Role.ADMINISTRATOR)
+    (grant,) = grants_of(world, "admin")
+
+    world.withdraw(grant.id)
+
+    assert grants_of(world, "admin") == []
+    with world.refuses("not_authorised"):
+        world.grant("operator", Role.VIEWER)
+
+
+def test_a_stolen_gateway_key_gives_and_takes_nothing_in_an_administrators_name(
+    world, tmp_path, subtests
+):
+    work, gateway = world.application.work(), world.gateway(tmp_path / "webserver")
+    key, (grant, *_) = world.signer("creator").key, grants_of(world, "creator")
+    new = registration(world, "newcomer")
+    role = grant_request(world, "creator", Role.APPROVER)
+
+    def stolen(action, subject):
+        return gateway.attest(ActorId("admin"), action, subject)
+
+    def redone(request, action):
+        claims = request.attestation.claims
+        return replace(request, attestation=stolen(action, claims.subject))
+
+    acts = {
+        "register": lambda: register_key(work, redone(new, Action.KEY_REGISTER)),
+        "grant": lambda: grant_role(work, redone(role, Action.ACTOR_GRANT)),
+        "revoke": lambda: revoke_key(work, key, stolen(Action.KEY_REVOKE, revocation_subject(key))),
+        "withdraw": lambda: withdraw_grant(
+            work, grant.id, stolen(Action.ACTOR_WITHDRAW, withdrawal_subject(grant.id))
+        ),
+    }
+    for name, act in acts.items():
+        with subtests.test(name), world.refuses("attestation_invalid"):
+            act()

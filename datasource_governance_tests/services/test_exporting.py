@@ -16,6 +16,7 @@ from datasource_governance.domain.statement_schema import statement_schema
 from datasource_governance.errors import GuardError, NotFoundError
 from datasource_governance.services.exporting import export_promotion
 from datasource_governance.signing import Signer, create_key
+from datasource_governance_tests.launches import promotion_launch, stage_launch
 from datasource_governance_tests.public_formats import RefusedError
 from datasource_governance_tests.second_verifier import verify
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, TWO_APPROVALS, World
@@ -234,6 +235,25 @@ def test_a_promotion_without_approval_is_accepted_too(own_corner):
     statement = checked(own_corner, envelope.encoded())
     assert statement["predicate"]["approval"] is None
     assert statement["predicate"]["materialization"]["created_by"] == "system"
+
+
+def test_a_stage_and_a_promotion_that_were_launched_in_the_browser_are_accepted_too(own_corner):
+    own_corner.declare()
+    name = own_corner.datasource
+    gateway = own_corner.gateway(own_corner.application.settings.state / name)
+    staged = own_corner.launch(gateway, "creator", stage_launch(name, f"{name}-1"))
+    stage = own_corner.stage(None, launch=staged)
+    launch = own_corner.launch(gateway, "operator", promotion_launch(stage.id, name, f"{name}-2"))
+    materialization = own_corner.promote(stage, None, launch).materialization.id
+
+    envelope = export_promotion(
+        own_corner.application.work(), materialization, own_corner.signer("creator")
+    )
+
+    predicate = checked(own_corner, envelope.encoded())["predicate"]
+    assert predicate["stage"]["creator"] == "creator"
+    assert predicate["materialization"]["created_by"] == "operator"
+    assert [key["kind"] for key in predicate["keys"]].count("gateway") == 1
 
 
 def test_it_can_be_exported_again_after_authority_has_changed(own_corner):

@@ -395,7 +395,7 @@ def test_a_materialization_has_no_place_for_a_reason_or_a_value(approved):
     assert {field.name for field in fields(made)}.isdisjoint({"reason", "payload"})
     assert provenance_of(made).keys() == {
         *("format", "datasource", "base", "stage", "policies", "validation", "validation_hash"),
-        *("approval", "evidence", "promoted_by", "promoted_at"),
+        *("approval", "evidence", "promoted_by", "promotion_attestation", "promoted_at"),
     }
 
 

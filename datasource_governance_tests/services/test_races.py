@@ -28,12 +28,11 @@ from datasource_governance.services.staging import (
     create_stage,
     store_delivery_attestation,
 )
-from datasource_governance_tests.world import ONE_ROW_AT_LEAST, TWO_APPROVALS
+from datasource_governance_tests.world import TWO_APPROVALS
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
 ONE_APPROVAL = {"version": "v1", "required": True}
-ROUNDS = 20
 THREADS = 16
 # What somebody who came too late may be told.
 TOO_LATE = {"not_awaiting_approval", "stage_outdated", "quorum_not_met"}
@@ -99,21 +98,6 @@ def test_a_stage_promoted_many_times_at_once_becomes_one_materialization(world):
     assert world.verification().holds
 
 
-def test_two_approvers_at_once_always_make_a_quorum(world):
-    world.declare(approval=TWO_APPROVALS)
-
-    for _ in range(ROUNDS):
-        stage = world.stage()
-        at_once(
-            world,
-            lambda own, stage=stage: own.decide("approver-1", stage),
-            lambda own, stage=stage: own.decide("approver-2", stage),
-        )
-        assert quorum(world, stage).met
-
-    assert world.verification().holds
-
-
 def approve_many_times_at_once(world, threads):
     stage = world.stage()
     acts = [lambda own: own.decide("approver-1", stage)] * threads
@@ -164,39 +148,6 @@ def test_without_locks_an_actor_who_approves_at_once_is_not_held_off(world, monk
         seen.append(len(decisions(world, stage)) > 1 or "conflict" in found)
 
     assert any(seen)
-
-
-def test_of_two_stages_with_one_base_promoted_at_once_one_wins(world):
-    world.declare()
-
-    for number in range(1, 6):
-        stages = [world.stage(), world.stage()]
-        found = at_once(world, *(lambda own, stage=stage: own.promote(stage) for stage in stages))
-        states = sorted(world.present(stage).state for stage in stages)
-        assert [one for one in found if isinstance(one, str)] == ["stage_outdated"]
-        assert states == [StageState.PROMOTED, StageState.SUPERSEDED]
-        assert revision(world) == number
-
-    assert world.verification().holds
-
-
-def test_a_decision_and_a_policy_change_at_once_happen_one_after_the_other(world):
-    policies = [TWO_APPROVALS, {**TWO_APPROVALS, "version": "v3"}]
-    world.declare(approval=policies[0])
-
-    for number in range(1, 11):
-        stage = world.stage()
-        decided, applied = at_once(
-            world,
-            lambda own, stage=stage: own.decide("approver-1", stage),
-            lambda own, policy=policies[number % 2]: own.declare(ONE_ROW_AT_LEAST, policy),
-        )
-        assert applied.changed
-        assert decided == "stage_outdated" or decided.subject.stage == stage.id
-        with world.refuses("stage_outdated"):
-            world.decide("approver-2", stage)
-
-    assert world.verification().holds
 
 
 def test_a_rejection_and_a_promotion_at_once_leave_one_of_both(world):

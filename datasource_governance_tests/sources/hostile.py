@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from datasource_governance.sources.refusal import refused
 from datasource_governance_tests.sources.refusals import CANARY
 
 
@@ -60,3 +61,26 @@ def surroundings(_content):
             "core": [Path("/proc/self/limits").read_text().split("core file size")[1].split()[0]],
         }
     )
+
+
+def echo(file, arguments, answer):
+    """Answer with what the child was given."""
+    file.seek(0)
+    answer.write(file.read() + str(arguments["more"]).encode())
+
+
+def hang_over_a_file(_file, _arguments, _answer):
+    time.sleep(600)
+
+
+def write_much(_file, _arguments, answer):
+    answer.write(bytes(2**20))
+
+
+def refuse(_file, _arguments, _answer):
+    raise refused("content", "too_large", "as it was told", "a", "b")
+
+
+def raise_what_it_read(file, _arguments, _answer):
+    file.seek(0)
+    raise ValueError(file.read())

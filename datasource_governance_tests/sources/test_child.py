@@ -8,7 +8,13 @@ import pytest
 
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.schema import DataType
-from datasource_governance.sources.child import ChildLimits, Content, decode_in_child
+from datasource_governance.sources.child import (
+    ChildLimits,
+    Content,
+    Task,
+    ask_child,
+    decode_in_child,
+)
 from datasource_governance.sources.files import read_content
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.limits import MEBIBYTE, Limits
@@ -127,3 +133,34 @@ def test_a_child_inherits_no_secret_no_file_and_no_terminal(monkeypatch, tmp_pat
     assert not found["terminal"]
     assert found["session"]
     assert found["core"] == "0"
+
+
+def asked(tmp_path, function, **child):
+    path = tmp_path / "open"
+    path.write_bytes(CANARY.encode())
+    with path.open("rb") as file:
+        path.unlink()
+        task = Task(
+            function=f"datasource_governance_tests.sources.hostile:{function}",
+            file=file,
+            arguments={"more": 2**60},
+            written_bytes=2**19,
+        )
+        return ask_child("the file", task, ChildLimits(**child))
+
+
+def test_a_child_gets_an_open_file_and_arguments(tmp_path):
+    assert asked(tmp_path, "echo") == f"{CANARY}{2**60}".encode()
+
+
+@pytest.mark.parametrize(
+    ("function", "limits", "kind", "names"),
+    [
+        ("hang_over_a_file", {"seconds": 1}, "too_slow", ()),
+        ("write_much", {}, "decoder_died", ()),
+        ("raise_what_it_read", {}, "decoder_died", ()),
+        ("refuse", {}, "too_large", ("a", "b")),
+    ],
+)
+def test_what_a_child_does_with_an_open_file_is_outlived(tmp_path, function, limits, kind, names):
+    assert kinds_and_names(lambda: asked(tmp_path, function, **limits)) == [(kind, names)]

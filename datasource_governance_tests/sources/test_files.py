@@ -173,7 +173,8 @@ def test_the_refusal_of_an_address_names_the_file_and_nothing_that_may_be_secret
         "unknown_format",
         "unreadable",
         "unreadable",
-        "unreadable",
+        # As fsspec says of a server that does not answer.
+        "not_found",
     ]
 
 

@@ -46,5 +46,6 @@ def web_context(tmp_path_factory) -> Iterator[WorkspaceProcessContext]:
 def governed(web_world, web_context, tmp_path_factory) -> Iterator[Serving]:
     settings = WebSettings(directory=tmp_path_factory.mktemp("webserver"))
     with_accounts(settings, *ROLES, "nobody", "stranger")
-    with serving(web_context, settings, web_world.application) as running:
+    gateway = web_world.gateway(settings.directory)
+    with serving(web_context, settings, web_world.application, gateway=gateway) as running:
         yield running

@@ -14,9 +14,9 @@ from graphql import (
 )
 
 from datasource_governance.domain.actor import ActorId, Grant, Role
+from datasource_governance.web.authority import ActorGrants
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.policy import Launch
-from datasource_governance.web.standing import Standing
 from datasource_governance_tests.web.serving import LOCATION, REPOSITORY
 
 RUNS = {
@@ -37,7 +37,7 @@ def gate() -> GraphQLGate:
     return GraphQLGate(schema(), RUNS.get)
 
 
-def standing(*roles: Role, datasource: str | None = None) -> Standing:
+def granted(*roles: Role, datasource: str | None = None) -> ActorGrants:
     grants = [
         Grant(
             id=f"grant-{role}",
@@ -49,7 +49,7 @@ def standing(*roles: Role, datasource: str | None = None) -> Standing:
         )
         for role in roles
     ]
-    return Standing(actor=ActorId("ann"), grants=tuple(grants))
+    return ActorGrants(actor=ActorId("ann"), grants=tuple(grants))
 
 
 def mutation(name: str) -> str:

@@ -18,9 +18,11 @@ import uvicorn
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import PythonFileTarget
 from itsdangerous import TimestampSigner
+from starlette.types import ASGIApp
 
 from datasource_governance.composition import Application
 from datasource_governance.web.accounts import make_account, read_accounts, write_accounts
+from datasource_governance.web.gateway import Gateway
 from datasource_governance.web.server import governed_app, server_configuration
 from datasource_governance.web.settings import WebSettings
 
@@ -67,13 +69,17 @@ _START_SECONDS = 30
 
 
 @contextmanager
-def workspace(directory: Path) -> Iterator[WorkspaceProcessContext]:
+def workspace(
+    directory: Path, code: str = CODE, **instance_settings
+) -> Iterator[WorkspaceProcessContext]:
     """Serve a small code location on an instance of its own."""
     file = directory / LOCATION
-    file.write_text(CODE)
+    file.write_text(code)
     target = PythonFileTarget(str(file), None, str(directory), LOCATION)
     with (
-        dg.instance_for_test(overrides={"nux": {"enabled": False}}) as instance,
+        dg.instance_for_test(
+            overrides={"nux": {"enabled": False}, **instance_settings}
+        ) as instance,
         WorkspaceProcessContext(instance, target) as context,
     ):
         yield context
@@ -196,9 +202,19 @@ class Serving:
 def serving(
     context: WorkspaceProcessContext, settings: WebSettings, application: Application, **options
 ) -> Iterator[Serving]:
-    """Serve in a thread of this process, on a port that is free."""
+    """Serve in a thread of this process, on a port that is free.
+
+    Unless a test names a `gateway`, it is one whose key nobody registered.
+    """
     settings = replace(settings, port=free_port())
-    app = governed_app(context, settings, application, **options)
+    options.setdefault("gateway", Gateway(settings.directory, application.settings.tenant))
+    with listening(governed_app(context, settings, application, **options), settings):
+        yield Serving(settings, context)
+
+
+@contextmanager
+def listening(app: ASGIApp, settings: WebSettings) -> Iterator[None]:
+    """Serve any application in a thread of this process."""
     server = uvicorn.Server(server_configuration(app, settings))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -207,7 +223,7 @@ def serving(
         assert thread.is_alive()
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    yield Serving(settings, context)
+    yield
     server.should_exit = True
     thread.join()
 

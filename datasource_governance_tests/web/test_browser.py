@@ -50,6 +50,7 @@ def test_sign_in_and_out_needs_neither_script_nor_mouse_nor_a_wide_screen(browse
 
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
 
     expect(page.get_by_label("Password")).to_be_visible()

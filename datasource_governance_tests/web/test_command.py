@@ -103,6 +103,7 @@ def test_the_webserver_serves_and_stops_cleanly(governance_database, tmp_path):
 
     assert (signed_in, page) == (303, 200)
     assert f"http://127.0.0.1:{client.port}" in printed
+    assert "key register gateway --kind gateway --public-key" in printed  # nobody did yet
     assert '"event":"signed_in"' in printed
     assert PASSWORD not in printed
     assert process.returncode == 0, printed

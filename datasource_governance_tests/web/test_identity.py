@@ -1,11 +1,15 @@
 """Who makes a request: a proxy, a token or a session says it, each only when it may."""
 
 import ipaddress
+import time
 from dataclasses import replace
 
 import pytest
 
+from datasource_governance.errors import GuardError
+from datasource_governance.signing import TOKEN_TYPE
 from datasource_governance.web.accounts import Accounts
+from datasource_governance.web.actor_tokens import ActorTokens
 from datasource_governance.web.identity import Authentication, Authenticator, session_of
 from datasource_governance.web.settings import ProxySettings, TokenSettings, WebSettings
 from datasource_governance.web.tokens import TokenVerifier
@@ -19,6 +23,7 @@ PROXY = ProxySettings(
     secret=SECRET,
 )
 HOUR = 3600
+HERE = "http://127.0.0.1:3000"
 
 
 @pytest.fixture
@@ -31,9 +36,15 @@ def settings(tmp_path) -> WebSettings:
     return with_accounts(made, "carol")
 
 
-def identify(settings, headers=None, peer="10.0.0.7", session=None, now=NOW):
+def nothing_registered():
+    raise AssertionError("no key is looked up for a token that is no actor's")
+
+
+def identify(settings, headers=None, peer="10.0.0.7", session=None, now=NOW, begin=None):
     verifier = TokenVerifier(settings.token, Clock(), lambda: NOW) if settings.token else None
-    authenticator = Authenticator(settings, Accounts(settings.accounts_file), verifier, lambda: now)
+    actor_tokens = ActorTokens(begin or nothing_registered, settings.origins, lambda: now)
+    accounts = Accounts(settings.accounts_file)
+    authenticator = Authenticator(settings, accounts, actor_tokens, verifier, lambda: now)
     given = [
         (name.lower().encode(), value.encode())
         for name, values in (headers or {}).items()
@@ -160,3 +171,45 @@ def test_a_new_password_and_a_removed_account_end_sessions(settings):
 )
 def test_a_claim_that_does_not_hold_does_not_fall_back_to_the_session(settings, headers):
     assert identify(settings, headers, session=carol(settings)) is None
+
+
+def bearer(given: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {given}"}
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+@pytest.mark.parametrize("issuer", [True, False], ids=["with an issuer", "without"])
+def test_an_actors_own_token_names_the_actor(settings, shared_world, issuer):
+    given = shared_world.signer("creator").bearer_token(HERE)
+    settings = settings if issuer else replace(settings, token=None, proxy=None)
+
+    found = identify(settings, bearer(given), begin=shared_world.application.work, now=time.time())
+
+    assert (found.actor, found.authentication) == ("creator", Authentication.KEY)
+    assert found.is_bearer
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_an_actors_token_that_does_not_hold_falls_back_to_nothing(settings, shared_world):
+    given = shared_world.signer("creator").bearer_token("http://127.0.0.1:3001")
+    begin, session = shared_world.application.work, carol(settings)
+
+    with pytest.raises(GuardError) as caught:
+        identify(settings, bearer(given), begin=begin, session=session, now=time.time())
+
+    assert caught.value.code == "not_authorised"
+
+
+def test_an_issuers_token_that_does_not_hold_is_not_tried_as_an_actors(settings):
+    assert identify(settings, bearer(token(iss="creator", aud=HERE))) is None
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_token_that_says_it_is_an_actors_is_not_tried_as_an_issuers(settings, shared_world):
+    given = token(header={"typ": TOKEN_TYPE})
+
+    with pytest.raises(GuardError, match="unknown key"):
+        identify(settings, bearer(given), begin=shared_world.application.work)

@@ -8,11 +8,11 @@ from datasource_governance.web.policy import BACKFILL, LAUNCHES, MUTATIONS
 from datasource_governance_tests.web.schema import (
     LAUNCH,
     gate,
+    granted,
     launch,
     literal,
     mutation,
     schema,
-    standing,
 )
 
 EVERYBODY = {Role.VIEWER, Role.STEWARD, Role.APPROVER, Role.OPERATOR, Role.ADMINISTRATOR}
@@ -70,7 +70,7 @@ def post(query: str, who, **variables: object) -> tuple[str, ...]:
 
 def may(query: str, *roles: Role, datasource: str | None = None, **variables: object) -> bool:
     try:
-        post(query, standing(*roles, datasource=datasource), **variables)
+        post(query, granted(*roles, datasource=datasource), **variables)
     except GovernanceError:
         return False
     return True
@@ -93,12 +93,12 @@ def test_mutation_is_allowed_to(name):
 @pytest.mark.parametrize("name", [name for name, roles in ALLOWED.items() if roles == NOBODY])
 def test_what_nobody_may_is_refused_in_a_sentence_to_all_roles_together(name):
     with pytest.raises(GuardError, match=f"^{name} is not allowed through the governed webserver"):
-        post(mutation(name), standing(*Role))
+        post(mutation(name), granted(*Role))
 
 
 def test_a_mutation_that_a_later_dagster_adds_is_refused():
     with pytest.raises(GuardError, match="rewriteHistory is not allowed"):
-        post("mutation { rewriteHistory }", standing(*Role))
+        post("mutation { rewriteHistory }", granted(*Role))
 
 
 def test_operator_of_one_datasource_does_not_stop_sensors():
@@ -177,7 +177,7 @@ def test_two_names_for_one_job_need_what_both_need():
 
 def test_a_launch_without_a_job_is_refused():
     with pytest.raises(InvalidArgumentError, match="names nothing to run"):
-        post(LAUNCH, standing(*Role), p=launch(""))
+        post(LAUNCH, granted(*Role), p=launch(""))
 
 
 AGAIN = """mutation($p: ReexecutionParams) {
@@ -216,7 +216,7 @@ def test_configuration_from_the_environment_is_refused_to_every_role():
     parameters = launch("stage_orders", runConfigData={"ops": {"a": {"env": "HOME"}}})
 
     with pytest.raises(GuardError, match="may not read environment variables"):
-        post(LAUNCH, standing(*Role), p=parameters)
+        post(LAUNCH, granted(*Role), p=parameters)
 
 
 def test_a_query_may_not_read_the_environment_either():
@@ -225,44 +225,45 @@ def test_a_query_may_not_read_the_environment_either():
     assert roles_that_may(query) == set()
 
 
-def test_compute_logs_are_not_for_viewers():
-    query = '{ capturedLogs(logKey: ["a"]) { stdout } }'
+@pytest.mark.parametrize("field", ["capturedLogs", "capturedLogsMetadata"])
+def test_compute_logs_are_for_stewards_alone(field):
+    query = f'{{ {field}(logKey: ["a"]) {{ __typename }} }}'
 
-    assert roles_that_may(query) == EVERYBODY - {Role.VIEWER}
+    assert roles_that_may(query) == {Role.STEWARD}
 
 
 def test_queries_are_for_readers():
     # Whoever reaches the route may read; the route itself is what asks for the role.
-    assert post("{ version }", standing(Role.VIEWER)) == ()
+    assert post("{ version }", granted(Role.VIEWER)) == ()
 
 
 def test_subscriptions_and_nothing_else_go_over_the_websocket():
     subscription = 'subscription { pipelineRunLogs(runId: "a") { __typename } }'
     over_websocket = gate().admit_subscription
 
-    over_websocket({"query": subscription}, standing(Role.VIEWER))
+    over_websocket({"query": subscription}, granted(Role.VIEWER))
     for query in (
         mutation("logTelemetry"),
         "{ version }",
         f"{subscription[:-1]} }} mutation {{ setNuxSeen }}",
     ):
         with pytest.raises(GuardError, match="only subscriptions"):
-            over_websocket({"query": query}, standing(*Role))
+            over_websocket({"query": query}, granted(*Role))
     with pytest.raises(GuardError, match="over the WebSocket"):
-        post(subscription, standing(*Role))
+        post(subscription, granted(*Role))
 
 
 def test_logs_over_the_websocket_are_not_for_viewers():
     payload = {"query": 'subscription { capturedLogs(logKey: ["a"]) { stdout } }'}
 
-    gate().admit_subscription(payload, standing(Role.STEWARD))
+    gate().admit_subscription(payload, granted(Role.STEWARD))
     with pytest.raises(GuardError, match="reading compute logs"):
-        gate().admit_subscription(payload, standing(Role.VIEWER))
+        gate().admit_subscription(payload, granted(Role.VIEWER))
 
 
 def test_a_refusal_says_what_would_help():
     with pytest.raises(GuardError) as refused:
-        post(LAUNCH, standing(Role.VIEWER), p=launch("stage_orders"))
+        post(LAUNCH, granted(Role.VIEWER), p=launch("stage_orders"))
 
     assert refused.value.code == "not_authorised"
     assert str(refused.value) == (

@@ -46,6 +46,16 @@ def test_a_page_reads_well_on_a_phone_and_aloud(page):
         assert f'<label for="{identifier}">' in content
 
 
+@pytest.mark.parametrize(
+    ("status", "title"), [(403, "Not allowed"), (404, "Not found"), (503, "Not available")]
+)
+def test_a_refusal_is_headed_by_what_kind_it_is(status, title):
+    page = refusal_page("There is no such stage.", status)
+
+    assert f"<h1>{title}</h1>" in page.body.decode()
+    assert page.status_code == status
+
+
 def test_a_refusal_is_one_sentence_with_a_way_out():
     page = refusal_page("Reading needs the role viewer.", 403)
 

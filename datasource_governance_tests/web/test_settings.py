@@ -3,7 +3,7 @@
 import pytest
 
 from datasource_governance.errors import InvalidArgumentError, InvalidPolicyError
-from datasource_governance.web.settings import is_loopback, read_web_settings
+from datasource_governance.web.settings import read_web_settings
 from datasource_governance_tests.web.serving import SECRET
 
 FULL = """
@@ -148,20 +148,3 @@ def test_a_file_that_is_missing_or_no_toml_is_refused(read, tmp_path):
         read("port = ")
     with pytest.raises(InvalidArgumentError, match="No such file"):
         read_web_settings(tmp_path / "missing.toml", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("host", "is_one"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.8.8", True),
-        ("::1", True),
-        ("[::1]", True),
-        ("localhost", True),
-        ("0.0.0.0", False),  # noqa: S104 - nothing listens here
-        ("localhost.example", False),
-        ("", False),
-    ],
-)
-def test_loopback(host, is_one):
-    assert is_loopback(host) is is_one

@@ -6,9 +6,8 @@ can become large, however often a text is repeated; and everything is counted as
 Source: SPEC sections 3, "Hostile files", and 18.
 """
 
-import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from typing_extensions import override
 
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-def read_parquet(source: Source, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
-    """Read a Parquet file, by path or as bytes; page checksums are verified where present.
+def read_parquet(source: Source | BinaryIO, limits: Limits = DEFAULT_LIMITS) -> "pa.Table":
+    """Read a Parquet file, by path, open or as bytes; page checksums are verified where present.
 
     Raises:
         UnreadableSourceError: kinds `malformed_parquet`, `too_large`, `not_found`, `unreadable`,
@@ -55,13 +54,13 @@ def _read(file: StoredFile, limits: Limits) -> "pa.Table":
         return to_typed(pa.Table.from_batches(batches, schema=plan.schema))
 
 
-def decoded_parquet_bytes(path: str | os.PathLike[str]) -> int:
+def decoded_parquet_bytes(source: Source | BinaryIO) -> int:
     """Estimate from headers alone what the typed table takes in memory.
 
     Raises:
         UnreadableSourceError: kinds `malformed_parquet`, `not_found`, `unreadable`.
     """
-    with stored_file(path) as file:
+    with stored_file(source) as file:
         return file.read(lambda: estimated_bytes(file), _malformed(file.name))
 
 

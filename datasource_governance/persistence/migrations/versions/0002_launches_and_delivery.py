@@ -25,8 +25,16 @@ CREATE TABLE outbox_position (
 CREATE TABLE dead_letter (
     tenant text NOT NULL, receiver text NOT NULL, event text NOT NULL,
     attempts integer NOT NULL, problem text NOT NULL, at timestamptz NOT NULL,
+    accepted_at timestamptz,
     PRIMARY KEY (tenant, receiver, event),
     FOREIGN KEY (tenant, event) REFERENCES outbox);
+CREATE INDEX dead_letter_left ON dead_letter (tenant, at) WHERE accepted_at IS NULL;
+"""
+
+# One launch can stage deliveries of several datasources.
+STAGES = """
+ALTER TABLE stage DROP CONSTRAINT stage_tenant_attestation_id_key;
+ALTER TABLE stage ADD UNIQUE (tenant, attestation_id, datasource);
 """
 
 # What the application may change, and nothing else of any row.
@@ -34,7 +42,7 @@ MUTABLE = {
     "run_attestation": (),
     "outbox": (),
     "outbox_position": ("delivered", "attempts", "retry_at"),
-    "dead_letter": (),
+    "dead_letter": ("accepted_at",),
 }
 
 OUTBOX = """
@@ -44,6 +52,16 @@ ALTER TABLE outbox DROP COLUMN delivered_at, DROP COLUMN attempts;
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON outbox
     FOR EACH ROW EXECUTE FUNCTION refuse_change();
 ALTER TABLE outbox ENABLE ALWAYS TRIGGER append_only;
+"""
+
+# Of a payload the digest. A view runs as the owner, who sees no more than the tenant's rows either.
+DIGESTS = """
+CREATE VIEW stage_payload_digest AS
+    SELECT tenant, stage, encode(sha256(payload), 'hex') AS sha256 FROM stage_payload;
+CREATE VIEW materialization_payload_digest AS
+    SELECT tenant, materialization, encode(sha256(payload), 'hex') AS sha256
+    FROM materialization_payload;
+GRANT SELECT ON stage_payload_digest, materialization_payload_digest TO {application};
 """
 
 # All that an auditor needs, and no payload.
@@ -61,7 +79,9 @@ def upgrade() -> None:
     op.execute("SET LOCAL search_path = governance")
     op.execute(OUTBOX)
     op.execute(TABLES)
+    op.execute(STAGES)
     for table, mutable in MUTABLE.items():
         if table != "outbox":
             protect(table, mutable, application)
+    op.execute(DIGESTS.format(application=application))
     op.execute(READABLE.format(reader=quote(context.config.attributes["reader_role"])))

@@ -15,7 +15,7 @@ FRESH_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ActorGrants:
     """A registered actor and the grants in force."""
 
     actor: ActorId
@@ -36,8 +36,8 @@ class Standing:
             )
 
 
-class Standings:
-    """Standings by actor. A grant or withdrawal shows after at most `FRESH_SECONDS`.
+class RememberedGrants:
+    """Grants by actor. A grant or withdrawal shows after at most `FRESH_SECONDS`.
 
     Nothing is decided about data from here: services check authority again in their transactions.
     """
@@ -46,10 +46,10 @@ class Standings:
         """Take what makes units of work, and a clock in seconds that never jumps."""
         self._begin = begin
         self._clock = clock
-        self._known: dict[ActorId, tuple[float, Standing]] = {}
+        self._known: dict[ActorId, tuple[float, ActorGrants]] = {}
 
-    def of(self, actor: ActorId) -> Standing:
-        """Return where an actor stands.
+    def of(self, actor: ActorId) -> ActorGrants:
+        """Return what an actor was granted.
 
         Raises:
             GuardError: code `not_authorised` when the actor is not registered.
@@ -67,6 +67,6 @@ class Standings:
                     code="not_authorised",
                     actor=actor,
                 )
-            standing = Standing(actor=actor, grants=tuple(work.authority.grants(actor)))
-        self._known[actor] = (now, standing)
-        return standing
+            granted = ActorGrants(actor=actor, grants=tuple(work.authority.grants(actor)))
+        self._known[actor] = (now, granted)
+        return granted

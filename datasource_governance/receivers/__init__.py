@@ -1,0 +1,1 @@
+"""Ways of handing events over to somebody outside, and the file that names who."""

@@ -1,0 +1,41 @@
+"""A whole system as `dev` runs it, on a state of its own, and the people who sign in to it."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from datasource_governance.cli.founding import ADMINISTRATOR, signer_of
+from datasource_governance.cli.supervisor import System, SystemOptions
+from datasource_governance.orchestration.client import DagsterClient
+from datasource_governance_tests.postgres import reachable_directory
+
+_OURS = ("GOVERNANCE_", "DAGSTER_", "DATABASE_URL")
+
+
+@contextmanager
+def laptop_system() -> Iterator[System]:
+    """Run Postgres, the governed webserver, the daemon and the packaged code location."""
+    state = reachable_directory()
+    try:
+        with pytest.MonkeyPatch.context() as environment:
+            for name in [name for name in os.environ if name.startswith(_OURS)]:
+                environment.delenv(name)
+            environment.setenv("GOVERNANCE_STATE", str(state))
+            with System(SystemOptions(state=state, port=0)) as system:
+                yield system
+    finally:
+        shutil.rmtree(state)
+
+
+def client_of(system: System) -> DagsterClient:
+    """Return what asks the system's Dagster as its administrator."""
+    return DagsterClient(system.url, signer_of(system.application, ADMINISTRATOR))
+
+
+def password_of(system: System, name: str) -> str:
+    """Return the password of a demo account."""
+    (password,) = (one.password for one in system.accounts if one.name == name)
+    return password

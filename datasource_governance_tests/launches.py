@@ -1,0 +1,34 @@
+"""Launches of runs, as they would be attested."""
+
+from dataclasses import replace
+
+from datasource_governance.domain.launch import RunLaunch, run_config_hash
+from datasource_governance.orchestration.jobs import promotion_run_config, stage_run_config
+
+
+def stage_launch(datasource: str = "orders", run_id: str = "run-1", **changes) -> RunLaunch:
+    """Return a launch of the stage job, as from its launchpad."""
+    return replace(
+        RunLaunch(
+            run_id=run_id,
+            job=f"stage_{datasource}",
+            assets=(),
+            config_hash=run_config_hash(stage_run_config(datasource, "delivery.csv", "")),
+        ),
+        **changes,
+    )
+
+
+def promotion_launch(
+    stage: str, datasource: str = "orders", run_id: str = "run-2", **changes
+) -> RunLaunch:
+    """Return a launch of the promotion job of a stage."""
+    return replace(
+        RunLaunch(
+            run_id=run_id,
+            job=f"promote_{datasource}",
+            assets=(),
+            config_hash=run_config_hash(promotion_run_config(datasource, stage)),
+        ),
+        **changes,
+    )
