@@ -24,9 +24,10 @@ from datasource_governance.composition import Application, read_settings
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.datasource import Datasource, parse_datasource
+from datasource_governance.domain.launch import stage_job_name
 from datasource_governance.domain.subjects import apply_subject
 from datasource_governance.orchestration import rule_checks
-from datasource_governance.orchestration.jobs import stage_job_name, stage_run_config
+from datasource_governance.orchestration.jobs import stage_run_config
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.persistence.embedded import EmbeddedPostgres
 from datasource_governance.persistence.preparation import prepare
