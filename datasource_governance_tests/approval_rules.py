@@ -18,7 +18,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class InForce:
+class Governing:
     """What a stage is bound to when it is made, and what has to be so still: SPEC section 7.
 
     `terms` None: no approval is required. `base` names the current materialization.
@@ -46,7 +46,7 @@ class ExpectedStage:
     """One stage as it has to stand. `creator` None: nobody is proven to have made it."""
 
     creator: str | None
-    bound_to: InForce
+    bound_to: Governing
     state: str = "awaiting_approval"
     votes: list[Vote] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class ExpectedStage:
         return self.state in ("ready", "awaiting_approval")
 
     def why_no_decision(
-        self, who: str, *, now: datetime, present: InForce, approvers: AbstractSet[str]
+        self, who: str, *, now: datetime, present: Governing, approvers: AbstractSet[str]
     ) -> set[str]:
         """Return the codes of every refusal that fits; none: it has to be recorded."""
         terms = self.bound_to.terms
@@ -94,7 +94,7 @@ class ExpectedStage:
         return enough and all(vote.approves for vote in self.votes)
 
     def why_no_promotion(
-        self, *, now: datetime, present: InForce, approvers: AbstractSet[str], by_system: bool
+        self, *, now: datetime, present: Governing, approvers: AbstractSet[str], by_system: bool
     ) -> set[str]:
         """Return the codes of every refusal that fits; none: it has to become current."""
         reasons = {

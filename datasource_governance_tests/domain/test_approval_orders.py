@@ -9,7 +9,7 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasource_governance_tests.approval_rules import ExpectedStage, InForce, Terms
+from datasource_governance_tests.approval_rules import ExpectedStage, Governing, Terms
 from datasource_governance_tests.domain.ballot import APPROVERS, OBJECTOR, Ballot
 from datasource_governance_tests.domain.lifecycle import CREATOR, HOUR, TICK, policy, sha
 
@@ -23,7 +23,7 @@ class Predicted:
 
     def __init__(self, terms: Terms) -> None:
         self.vote = Ballot(required=terms.required, separate=terms.separate, hours=terms.hours)
-        self.present = InForce("q", terms, "first")
+        self.present = Governing("q", terms, "first")
         self.expected = ExpectedStage(CREATOR, self.present)
         self.approvers = set(PEOPLE)
 
@@ -44,11 +44,11 @@ class Predicted:
         self.vote.wait(duration)
 
     def change_quality(self, name) -> None:
-        self.present = InForce(name, self.present.terms, self.present.base)
+        self.present = Governing(name, self.present.terms, self.present.base)
         self.vote.govern(quality_policy_hash=QUALITIES[name])
 
     def change_terms(self, terms) -> None:
-        self.present = InForce(self.present.quality, terms, self.present.base)
+        self.present = Governing(self.present.quality, terms, self.present.base)
         self.vote.govern(
             approval_policy_hash=policy(
                 required_approvals=terms.required,
@@ -58,7 +58,7 @@ class Predicted:
         )
 
     def change_base(self, name) -> None:
-        self.present = InForce(self.present.quality, self.present.terms, name)
+        self.present = Governing(self.present.quality, self.present.terms, name)
         self.vote.govern(current=BASES[name])
 
     def withdraw(self, who) -> None:

@@ -27,7 +27,7 @@ from datasource_governance.errors import GovernanceError
 from datasource_governance.services.approval import quorum_of
 from datasource_governance.services.waiting import supersede_stage
 from datasource_governance.signing import public_path
-from datasource_governance_tests.approval_rules import ExpectedStage, InForce, Terms
+from datasource_governance_tests.approval_rules import ExpectedStage, Governing, Terms
 from datasource_governance_tests.postgres import unique_name
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, new_world
 
@@ -100,7 +100,7 @@ class Office(RuleBasedStateMachine):
     @initialize(terms=st.sampled_from(TERMS[:3]))
     def begin(self, terms):
         self.set_clock(MIDDAY)
-        self.present = InForce("strict", terms)
+        self.present = Governing("strict", terms)
         self.world.declare(QUALITIES["strict"], policy(terms))
 
     @rule(
@@ -149,7 +149,7 @@ class Office(RuleBasedStateMachine):
         for other in self.expected.values():
             other.state = "superseded" if other.is_open else other.state
         expected.state = "promoted"
-        self.present = InForce(self.present.quality, self.present.terms, made.materialization.id)
+        self.present = Governing(self.present.quality, self.present.terms, made.materialization.id)
         self.current.append(stage.id)
 
     def check_provenance(self, expected, materialization):
@@ -194,7 +194,7 @@ class Office(RuleBasedStateMachine):
     @rule(quality=st.sampled_from(sorted(QUALITIES)), terms=st.sampled_from(TERMS))
     def govern(self, quality, terms):
         self.world.declare(QUALITIES[quality], policy(terms))
-        self.present = InForce(quality, terms, self.present.base)
+        self.present = Governing(quality, terms, self.present.base)
 
     @precondition(lambda self: self.expected)
     @rule(stage=stages)
