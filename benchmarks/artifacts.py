@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -47,20 +46,18 @@ if TYPE_CHECKING:
 GOAL: Final = 1.5
 _TENANT: Final = "default"
 _DATASOURCE: Final = "measured"
-_MEBIBYTE: Final = 1024
-_LINE: Final = "{:<9} {:>9} {:>10} {:>9} {:>9} {:>10} {:>10}"
+_LINE: Final = "{:<9} {:>9} {:>10} {:>9} {:>9} {:>10}"
 _READER: Final = ArtifactReader()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Seconds on the wall by part, and the most MiB that the process and its children had."""
+    """Seconds on the wall by part, and the most MiB that the process had, its children apart."""
 
     write: float
     validate: float
     verify: float
     peak_mib: float
-    children_mib: float
 
     @property
     def seconds(self) -> float:
@@ -145,8 +142,7 @@ def measure(way: str, rows: int) -> Measured:
         frame = pl.read_parquet(measured.path)
         memory.reset_peak()
         parts = run(frame, measured, Path(folder))
-    children_mib = getrusage(RUSAGE_CHILDREN).ru_maxrss / _MEBIBYTE
-    return Measured(**parts, peak_mib=memory.peak_mib(), children_mib=children_mib)
+    return Measured(**parts, peak_mib=memory.peak_mib())
 
 
 def _in_a_process(way: str, rows: int) -> Measured:
@@ -170,7 +166,7 @@ def main(
         return
     dataset(Scenario(rows, "dirty"))
     measured = [{way: _in_a_process(way, rows) for way in WAYS} for _ in range(rounds)]
-    heads = ("way", "write s", "validate s", "verify s", "total s", "peak MiB", "child MiB")
+    heads = ("way", "write s", "validate s", "verify s", "total s", "peak MiB")
     typer.echo(_LINE.format(*heads))
     for way in WAYS:
         typer.echo(_line(way, [one[way] for one in measured]))
@@ -189,12 +185,8 @@ def _line(way: str, measured: list[Measured]) -> str:
         [one.verify for one in measured],
         [one.seconds for one in measured],
     ]
-    peaks = [[one.peak_mib for one in measured], [one.children_mib for one in measured]]
-    return _LINE.format(
-        way,
-        *(f"{statistics.median(part):.2f}" for part in parts),
-        *(f"{statistics.median(peak):.0f}" for peak in peaks),
-    )
+    seconds = [f"{statistics.median(part):.2f}" for part in parts]
+    return _LINE.format(way, *seconds, f"{statistics.median(one.peak_mib for one in measured):.0f}")
 
 
 if __name__ == "__main__":
