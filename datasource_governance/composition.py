@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datasource_governance.artifact_ports import ArtifactBackend, ArtifactEvaluator
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.errors import InvalidArgumentError, NotFoundError
-from datasource_governance.outbox_ports import Receiver
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
+from datasource_governance.ports.artifacts import ArtifactBackend, ArtifactEvaluator
+from datasource_governance.ports.outbox import Receiver
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

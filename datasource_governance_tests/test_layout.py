@@ -13,7 +13,7 @@ PACKAGE = TESTS.parent / "datasource_governance"
 # Modules without a test file of their own name, by the one that holds them to their promise.
 HELD_BY = {
     "artifacts/test_backends.py": [
-        *("artifact_ports.py", "artifacts/checking.py", "artifacts/directories.py"),
+        *("ports/artifacts.py", "artifacts/checking.py", "artifacts/directories.py"),
         *("artifacts/files.py", "artifacts/locators.py", "artifacts/shielding.py"),
         "artifacts/upload.py",
     ],
@@ -23,7 +23,7 @@ HELD_BY = {
         *("cli/render.py", "cli/session.py"),
         *("declarations.py", "signing.py"),
     ],
-    "test_cases_approval.py": ["ports.py"],
+    "test_cases_approval.py": ["ports/lifecycle.py"],
     "cli/test_authority.py": ["cli/actor.py", "cli/key.py", "cli/signatures.py"],
     "persistence/test_append_only.py": ["persistence/tables.py"],
     "persistence/test_tamper.py": [
@@ -64,8 +64,8 @@ HELD_BY = {
     "web/test_command.py": ["cli/webserver.py"],
     "web/test_decisions.py": ["web/decision_facts.py"],
     "web/test_sign_in.py": ["web/forms.py"],
-    "services/test_authority.py": ["authority_ports.py"],
-    "services/test_delivering.py": ["outbox_ports.py", "persistence/deliveries.py"],
+    "services/test_authority.py": ["ports/authority.py"],
+    "services/test_delivering.py": ["ports/outbox.py", "persistence/deliveries.py"],
     "services/test_promotion.py": ["services/recording.py"],
     "sources/csv/test_read.py": [
         *("sources/csv/forms.py", "sources/csv/numbers.py"),

@@ -24,7 +24,7 @@ from datasource_governance.sources.opening import stamp_of
 
 
 class LocalArtifacts:
-    """See artifact_ports.ArtifactBackend."""
+    """See ports.artifacts.ArtifactBackend."""
 
     name = "local"
 
@@ -34,12 +34,12 @@ class LocalArtifacts:
     def begin(
         self, datasource: str, checkpoint: str | None = None
     ) -> AbstractContextManager[Upload]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         return self._files.upload(datasource, checkpoint, self.name, self._keep)
 
     @contextmanager
     def open(self, datasource: str, artifact: StoredArtifact) -> Iterator[BinaryIO]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         check_reference(self.name, datasource, artifact)
         descriptor = shielded(lambda: self._opened(artifact), UNREADABLE)
         with unbuffered(descriptor) as file:
@@ -51,12 +51,12 @@ class LocalArtifacts:
                 raise tampered(artifact.locator, "it changed while it was read")
 
     def delete(self, locator: str) -> bool:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         names = names_of(locator)
         return shielded(lambda: self._files.delete(*names), NOT_DELETED)
 
     def kept(self) -> Iterator[KeptObject]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         return iter(shielded(self._files.kept, NOT_LISTED))
 
     def _opened(self, artifact: StoredArtifact) -> int:

@@ -41,7 +41,7 @@ from datasource_governance.errors import InvalidArgumentError
 
 
 class RemoteArtifacts:
-    """See artifact_ports.ArtifactBackend.
+    """See ports.artifacts.ArtifactBackend.
 
     Args:
         address: Where artifacts are kept, such as `s3://bucket/prefix`.
@@ -62,23 +62,23 @@ class RemoteArtifacts:
     def begin(
         self, datasource: str, checkpoint: str | None = None
     ) -> AbstractContextManager[Upload]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         return self._uploads.upload(datasource, checkpoint, self.name, self._keep)
 
     @contextmanager
     def open(self, datasource: str, artifact: StoredArtifact) -> Iterator[BinaryIO]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         check_reference(self.name, datasource, artifact)
         with shielded(lambda: self._copy(artifact), UNREADABLE) as file:
             yield file
 
     def delete(self, locator: str) -> bool:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         names = names_of(locator)
         return shielded(lambda: self._uploads.delete(*names) or self._deleted(locator), NOT_DELETED)
 
     def kept(self) -> Iterator[KeptObject]:
-        """See artifact_ports.ArtifactBackend."""
+        """See ports.artifacts.ArtifactBackend."""
         return chain(
             shielded(self._uploads.kept, NOT_LISTED),
             shielded(lambda: list(self._kept()), NOT_LISTED),

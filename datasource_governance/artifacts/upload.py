@@ -35,7 +35,7 @@ Keep = Callable[[Partial, StoredArtifact], None]
 
 
 class Upload:
-    """See artifact_ports.ArtifactUpload."""
+    """See ports.artifacts.ArtifactUpload."""
 
     is_suspended = False
 
@@ -48,39 +48,39 @@ class Upload:
 
     @property
     def file(self) -> BinaryIO:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         return cast("BinaryIO", self._file)
 
     @property
     def position(self) -> int:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         return self._file.tell()
 
     @property
     def failure(self) -> ServiceUnavailableError | None:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         return self._file.failure
 
     @property
     def checkpoint(self) -> str:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         return f"{self._partial.datasource}/{self._partial.name}"
 
     @contextmanager
     def written(self) -> Iterator[BinaryIO]:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         with unbuffered(os.dup(self._partial.descriptor)) as file:
             file.seek(0)
             yield file
 
     def suspend(self) -> str:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         shielded(lambda: os.fsync(self._partial.descriptor), NOT_KEPT)
         self.is_suspended = True
         return self.checkpoint
 
     def finish(self) -> StoredArtifact:
-        """See artifact_ports.ArtifactUpload."""
+        """See ports.artifacts.ArtifactUpload."""
         if self.failure is not None:
             raise self.failure
         sha256 = self._file.sha256

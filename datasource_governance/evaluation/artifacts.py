@@ -57,7 +57,7 @@ _BYTES_PER_SECOND = MEBIBYTE
 
 
 class ArtifactReader:
-    """See artifact_ports.ArtifactEvaluator.
+    """See ports.artifacts.ArtifactEvaluator.
 
     Args:
         memory_bytes: What the rows may take in memory while they are validated.
@@ -73,13 +73,13 @@ class ArtifactReader:
         self._child = child
 
     def describe(self, artifact: BinaryIO, media_type: MediaType) -> Description:
-        """See artifact_ports.ArtifactEvaluator."""
+        """See ports.artifacts.ArtifactEvaluator."""
         answered = self._ask("describe", artifact, media_type, written_bytes=MEBIBYTE)
         otherwise = refused(_NAME, "decoder_died", "what it says of itself cannot be read")
         return shielded(lambda: _description(load_canonical(answered)), otherwise)
 
     def judge(self, policy: QualityPolicy, description: Description) -> Mapping[str, RuleOutcome]:
-        """See artifact_ports.ArtifactEvaluator."""
+        """See ports.artifacts.ArtifactEvaluator."""
         empty, rows = _without_rows(description.schema), description.row_count
         found = (*outcomes.of_row_count(policy, rows), *outcomes.of_shape(policy, empty))
         # Over no rows only names and types can make a rule fail, whatever rows there are.
@@ -95,7 +95,7 @@ class ArtifactReader:
         media_type: MediaType,
         previous: TableSchema | None,
     ) -> Validation:
-        """See artifact_ports.ArtifactEvaluator."""
+        """See ports.artifacts.ArtifactEvaluator."""
         limits = DEFAULT_LIMITS.streaming(_size(artifact))
         answered = self._ask(
             "validate",

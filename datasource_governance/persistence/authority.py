@@ -1,6 +1,6 @@
 """Actors, keys, grants and attestations in Postgres.
 
-Source: authority_ports.py, which says what each method promises; SPEC section 17.
+Source: ports.authority, which says what each method promises; SPEC section 17.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ from datasource_governance.persistence.rows import Rows
 
 
 class PostgresAuthority:
-    """See authority_ports.Authority."""
+    """See ports.authority.Authority."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

@@ -4,7 +4,7 @@ An outbox number that is visible has all earlier ones of its datasource visible:
 under the datasource's lock, and were it not, the unique key would make the second writer wait for
 the first. So a position never steps over an event that commits later.
 
-Source: outbox_ports.Deliveries, which says what each method promises.
+Source: ports.outbox.Deliveries, which says what each method promises.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _EVENT = [
 
 
 class PostgresDeliveries:
-    """See outbox_ports.Deliveries."""
+    """See ports.outbox.Deliveries."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

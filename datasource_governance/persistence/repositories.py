@@ -1,6 +1,6 @@
 """Datasources, stages, decisions, materializations and the outbox in Postgres.
 
-Source: ports.py, which says what each method promises.
+Source: ports.lifecycle, which says what each method promises.
 """
 
 from collections.abc import Collection, Sequence
@@ -267,7 +267,7 @@ class PostgresMaterializations:
 
 
 class PostgresOutbox:
-    """See outbox_ports.Outbox."""
+    """See ports.outbox.Outbox."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

@@ -29,7 +29,7 @@ class Transport(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """See outbox_ports.Receiver. Passed over are other types, and events earlier than `since`."""
+    """See ports.outbox.Receiver. Passed over are other types, and events earlier than `since`."""
 
     name: str
     transport: Transport

@@ -10,11 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from datasource_governance.artifact_ports import (
-    ArtifactBackend,
-    ArtifactEvaluator,
-    ArtifactUpload,
-)
 from datasource_governance.domain.artifact import (
     ArtifactReference,
     Description,
@@ -25,6 +20,11 @@ from datasource_governance.domain.artifact import (
 )
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.ports.artifacts import (
+    ArtifactBackend,
+    ArtifactEvaluator,
+    ArtifactUpload,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

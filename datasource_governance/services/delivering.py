@@ -18,8 +18,8 @@ from enum import StrEnum
 from datasource_governance.domain.event import Event
 from datasource_governance.domain.outbox import Backlog, DeadLetter
 from datasource_governance.errors import GovernanceError, ServiceUnavailableError
-from datasource_governance.outbox_ports import Receiver
 from datasource_governance.ports import UnitOfWork
+from datasource_governance.ports.outbox import Receiver
 
 MAXIMUM_EVENTS = 200
 """So many events are handed over to one receiver in one round."""

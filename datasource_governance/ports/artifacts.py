@@ -1,4 +1,4 @@
-"""What services need of artifacts, as Protocols; beside `ports`, which has everything else.
+"""What services need of artifacts, as Protocols.
 
 Source: SPEC section 10.
 """

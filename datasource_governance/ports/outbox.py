@@ -1,7 +1,5 @@
 """What services need of the outbox and of those outside who are told, as Protocols.
 
-Beside `ports`, whose unit of work has them.
-
 Source: SPEC section 13.
 """
 

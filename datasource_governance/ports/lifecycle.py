@@ -1,4 +1,4 @@
-"""What services need from the outside, as Protocols. Adapters live in their own packages.
+"""What services need of governed records and of whoever evaluates, as Protocols.
 
 A unit of work is one transaction: nothing is visible before `commit`, and everything that was
 written must have been told to the evidence chain before it. Methods that load raise
@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, Self
 
-from datasource_governance.authority_ports import Authority
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import Break, Entry, Head
@@ -22,7 +21,8 @@ from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Validation
-from datasource_governance.outbox_ports import Deliveries, Outbox
+from datasource_governance.ports.authority import Authority
+from datasource_governance.ports.outbox import Deliveries, Outbox
 
 
 class Payload(Protocol):

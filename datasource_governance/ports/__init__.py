@@ -1,0 +1,11 @@
+"""What services need from the outside, as Protocols: one module for each part of it."""
+
+from datasource_governance.ports.lifecycle import (
+    CheckpointPlace,
+    EnvelopeSigner,
+    Evaluator,
+    Payload,
+    UnitOfWork,
+)
+
+__all__ = ["CheckpointPlace", "EnvelopeSigner", "Evaluator", "Payload", "UnitOfWork"]
