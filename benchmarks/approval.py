@@ -73,6 +73,10 @@ class Barrier(Protocol):
         """Return when all have come."""
         ...
 
+    def abort(self) -> None:
+        """Let nobody wait who waits now or later: their waiting fails."""
+        ...
+
 
 def rate(client: Callable[..., None], shares: Sequence[tuple[object, ...]], acts: int) -> float:
     """Return how many acts are done in a second, when each client does so many of its share.
@@ -83,7 +87,7 @@ def rate(client: Callable[..., None], shares: Sequence[tuple[object, ...]], acts
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["__main__"])
     start, end = context.Barrier(len(shares) + 1), context.Barrier(len(shares) + 1)
-    processes = [context.Process(target=client, args=(start, end, *share)) for share in shares]
+    processes = [context.Process(target=_run, args=(client, start, end, *one)) for one in shares]
     for process in processes:
         process.start()
     start.wait()
@@ -93,6 +97,16 @@ def rate(client: Callable[..., None], shares: Sequence[tuple[object, ...]], acts
     for process in processes:
         process.join()
     return len(shares) * acts / elapsed
+
+
+def _run(client: Callable[..., None], start: Barrier, end: Barrier, *share: object) -> None:
+    """Run a client; where it fails, nobody waits for it."""
+    try:
+        client(start, end, *share)
+    except BaseException:
+        start.abort()
+        end.abort()
+        raise
 
 
 def _commit(start: Barrier, end: Barrier, url: str, acts: int) -> None:

@@ -21,7 +21,7 @@ from datasource_governance.errors import GovernanceError, GuardError, InvalidArg
 from datasource_governance.orchestration.coordinator import LAUNCHER
 from datasource_governance.web.audit import record
 from datasource_governance.web.authority import ActorGrants, RememberedGrants
-from datasource_governance.web.headers import single_header, without_identity
+from datasource_governance.web.headers import asked_in_the_body, single_header, without_identity
 from datasource_governance.web.identity import Authentication, Authenticator, Identity, peer
 from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance.web.messages import graphql_errors, guarded, read_json, replayed
@@ -90,6 +90,8 @@ class Gate:
 
     def _inner(self, scope: Scope, identity: Identity | None) -> Scope:
         inner = without_identity(scope, self._authenticator.own_headers)
+        if scope["type"] == "http" and scope["path"] == GRAPHQL:
+            inner = asked_in_the_body(inner)
         inner["state"] = {**scope.get("state", {}), "identity": identity}
         if identity is not None:
             inner["state"]["actor"] = identity.actor

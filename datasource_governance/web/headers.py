@@ -9,6 +9,7 @@ from starlette.types import Scope
 
 Headers = Iterable[tuple[bytes, bytes]]
 
+_CONTENT_TYPE = b"content-type"
 _IDENTITY_NAMES = frozenset(
     {
         b"authorization",
@@ -65,6 +66,23 @@ def without_identity(scope: Scope, also: Collection[str]) -> Scope:
         if not _claims_identity(key.lower().replace(b"_", b"-"), names)
     ]
     return {**scope, "headers": kept}
+
+
+def asked_in_the_body(scope: Scope) -> Scope:
+    """Return a copy of a scope that says nothing but: the body is JSON, and all there is.
+
+    What comes behind reads the media type by rules of its own and, where those do not find JSON,
+    takes the request from the address instead, which nobody has looked at.
+    """
+    others = [(key, value) for key, value in scope["headers"] if key.lower() != _CONTENT_TYPE]
+    headers = [*others, (_CONTENT_TYPE, b"application/json")]
+    return {**scope, "headers": headers, "query_string": b""}
+
+
+def has_header(headers: Headers, name: str) -> bool:
+    """Tell whether a header is there at all, even in a form that nobody can use."""
+    wanted = name.lower().encode()
+    return any(key.lower() == wanted for key, _ in headers)
 
 
 def _claims_identity(name: bytes, names: Collection[bytes]) -> bool:

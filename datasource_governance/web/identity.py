@@ -16,11 +16,12 @@ from datasource_governance.errors import GovernanceError, InvalidArgumentError
 from datasource_governance.web.accounts import Account, Accounts
 from datasource_governance.web.actor_tokens import ActorTokens, is_actor_token
 from datasource_governance.web.audit import record
-from datasource_governance.web.headers import single_header
+from datasource_governance.web.headers import Headers, has_header, single_header
 from datasource_governance.web.settings import ProxySettings, WebSettings
 from datasource_governance.web.tokens import TokenVerifier
 
 _BEARER = "bearer "
+_AUTHORIZATION = "authorization"
 
 
 class Authentication(StrEnum):
@@ -77,9 +78,12 @@ class Authenticator:
             GuardError: when an actor's own token does not hold; its sender reads why.
             ServiceUnavailableError: when the accounts cannot be read or the database not be asked.
         """
-        claimed = self._from_proxy(scope)
-        if claimed is not None:
-            return _known(claimed)
+        proxy, headers = self._settings.proxy, scope["headers"]
+        if proxy is not None and _is_proxied(proxy, scope):
+            return self._from_proxy(proxy, scope)
+        if any(has_header(headers, name) and _is_unusable(headers, name) for name in self._tokens):
+            record("token_refused", reason="its header cannot be read")
+            return None
         bearer = _bearer(scope)
         if bearer is not None and is_actor_token(bearer):
             actor = self._actor_tokens.actor(bearer)
@@ -89,22 +93,25 @@ class Authenticator:
             return self._from_token(token, is_bearer=is_bearer)
         return self._from_session(scope.get("session") or {})
 
-    def _from_proxy(self, scope: Scope) -> str | None:
-        proxy = self._settings.proxy
-        if proxy is None or not _is_peer(proxy, scope):
-            return None
+    @property
+    def _tokens(self) -> frozenset[str]:
+        """The headers that may hold a token."""
+        token = self._settings.token
+        return frozenset({_AUTHORIZATION, *((token.header,) if token else ())})
+
+    def _from_proxy(self, proxy: ProxySettings, scope: Scope) -> Identity | None:
         secret = single_header(scope["headers"], proxy.secret_header) or ""
         if not hmac.compare_digest(secret, proxy.secret):
             record("proxy_refused", reason="secret", peer=peer(scope))
             return None
-        return single_header(scope["headers"], proxy.actor_header)
+        return _known(single_header(scope["headers"], proxy.actor_header) or "")
 
     def _issued(self, scope: Scope, bearer: str | None) -> tuple[str | None, bool]:
         """Return what is to be an issuer's token, and whether it is a bearer token."""
         settings = self._settings.token
         if settings is None:
             return None, False
-        if settings.header.lower() != "authorization":
+        if settings.header.lower() != _AUTHORIZATION:
             return single_header(scope["headers"], settings.header), False
         return bearer, bearer is not None
 
@@ -143,8 +150,18 @@ def peer(scope: Scope) -> str | None:
     return str(client[0]) if client else None
 
 
+def _is_proxied(proxy: ProxySettings, scope: Scope) -> bool:
+    """Tell whether a request comes from where the proxy is and says so."""
+    said = (proxy.actor_header, proxy.secret_header)
+    return _is_peer(proxy, scope) and any(has_header(scope["headers"], name) for name in said)
+
+
+def _is_unusable(headers: Headers, name: str) -> bool:
+    return single_header(headers, name) is None
+
+
 def _bearer(scope: Scope) -> str | None:
-    value = single_header(scope["headers"], "authorization")
+    value = single_header(scope["headers"], _AUTHORIZATION)
     if value is None or not value.lower().startswith(_BEARER):
         return None
     return value[len(_BEARER) :].strip()

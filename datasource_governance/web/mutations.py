@@ -25,6 +25,8 @@ from datasource_governance.web.policy import (
 )
 
 Arguments = Mapping[str, object]
+_PARTITION_SET = "_partition_set"
+"""How Dagster names the partitions of a job: after it."""
 FindRun = Callable[[str], Launch | None]
 """Returns what a run ran, by its id; None when there is no such run."""
 
@@ -102,7 +104,11 @@ def _needs_of_backfill(parameters: Arguments) -> frozenset[Need]:
     """Return the needs of a backfill: its runs are the daemon's, so an operator answers for it."""
     ranges = cast("Sequence[Arguments]", parameters.get("partitionsByAssets") or ())
     assets = _paths((*_keys(parameters, "assetSelection"), *(each["assetKey"] for each in ranges)))
-    return needs_of_launch(Launch(job=ASSET_JOB, assets=assets)) | {OPERATE}
+    selector = cast("Arguments", parameters.get("selector") or {})
+    job = str(selector.get("partitionSetName") or ASSET_JOB).removesuffix(_PARTITION_SET)
+    if parameters.get("forceSynchronousSubmission"):
+        raise GuardError("a backfill is submitted by the daemon, whose runs are in nobody's name")
+    return needs_of_launch(Launch(job=job, assets=assets)) | {OPERATE}
 
 
 def _selected(selector: Arguments) -> list[Launch]:

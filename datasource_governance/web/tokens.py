@@ -119,8 +119,11 @@ class TokenVerifier:
             exp={"essential": True},
         ).validate(decoded.claims)
         claimed = decoded.claims[settings.claim]
-        if not isinstance(claimed, str):
-            raise InvalidArgumentError("the claim that names the actor is no text")
+        # An issuer may know two people whose names a principal's spelling would make one.
+        if not isinstance(claimed, str) or not claimed.isascii() or claimed != claimed.strip():
+            raise InvalidArgumentError("the claim that names the actor is no plain text")
+        if settings.claim == "email" and decoded.claims.get("email_verified") is not True:
+            raise InvalidArgumentError("the issuer has not verified the address")
         return person(claimed)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from urllib.parse import quote
 
 import pytest
 from websockets.exceptions import InvalidStatus
@@ -168,6 +169,22 @@ def test_only_json_is_read(governed, media_type):
 
     assert answer.status == 400
     assert "application/json" in answer.refusal
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    ["Application/JSON", "APPLICATION/JSON; x=application/graphql", "application/json; x=y"],
+)
+@pytest.mark.parametrize("asked", [mutation("reportRunlessAssetEvents"), "{ version }"])
+def test_what_was_judged_is_what_dagster_reads(governed, media_type, asked):
+    """Dagster takes the request from the address for any spelling that it does not know."""
+    body = json.dumps({"query": "{ __typename }"})
+
+    answer = governed.client("viewer").fetch(
+        "POST", f"/graphql?query={quote(asked)}", body, {"Content-Type": media_type}
+    )
+
+    assert answer.json() == {"data": {"__typename": "Query"}}
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,27 @@ def test_nobody_else_names_one_by_header(settings, headers, peer):
     assert identify(settings, headers, peer) is None
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Proxy-User": "Jos\u00e9", "X-Proxy-Secret": SECRET},
+        {"X-Proxy-User": ["ann", "ann"], "X-Proxy-Secret": SECRET},
+        {"X-Proxy-Secret": SECRET},
+        {"X-Proxy-User": "ann", "X-Proxy-Secret": "wrong"},
+        {"X-Proxy-User": "ann"},
+        {"Authorization": ["Bearer x", "Bearer y"]},
+        {"Authorization": "Bearer \u00e9"},
+        {"Authorization": "Bearer x"},
+    ],
+)
+def test_a_claim_that_nobody_can_use_is_nobody_and_not_who_the_session_says(settings, headers):
+    assert identify(settings, headers, "10.0.0.7", session=carol(settings)) is None
+
+
+def test_where_the_proxy_is_a_session_holds_when_the_proxy_says_nothing(settings):
+    assert identify(settings, {}, "10.0.0.7", session=carol(settings)).actor == "carol"
+
+
 def test_a_bearer_token_names_the_actor(settings):
     found = identify(settings, {"Authorization": f"bearer {token()}"}, peer="203.0.113.9")
 

@@ -62,6 +62,10 @@ ALLOWED = {
     "terminateRuns": OPERATOR,
     "wipeAssets": NOBODY,
 }
+LAUNCH_BACKFILL = """mutation($p: LaunchBackfillParams!) {
+  launchPartitionBackfill(backfillParams: $p) { __typename }
+}"""
+REPOSITORY = {"repositoryName": "__repository__", "repositoryLocationName": "location"}
 
 
 def post(query: str, who, **variables: object) -> tuple[str, ...]:
@@ -201,15 +205,29 @@ def test_executing_a_run_again_needs_what_the_run_needed(run, roles):
 
 
 def test_a_backfill_needs_an_operator_and_what_its_assets_need():
-    query = """mutation($p: LaunchBackfillParams!) {
-      launchPartitionBackfill(backfillParams: $p) { __typename }
-    }"""
     keys = [{"path": ["reports", "daily"]}]
     ranges = [{"assetKey": {"path": ["orders", "stage"]}}]
 
-    assert roles_that_may(query, p={"assetSelection": keys}) == {Role.OPERATOR}
-    assert roles_that_may(query, p={"partitionsByAssets": ranges}) == set()
-    assert may(query, Role.OPERATOR, Role.STEWARD, p={"partitionsByAssets": ranges})
+    assert roles_that_may(LAUNCH_BACKFILL, p={"assetSelection": keys}) == {Role.OPERATOR}
+    assert roles_that_may(LAUNCH_BACKFILL, p={"partitionsByAssets": ranges}) == set()
+    assert may(LAUNCH_BACKFILL, Role.OPERATOR, Role.STEWARD, p={"partitionsByAssets": ranges})
+
+
+def test_a_backfill_needs_what_the_job_of_its_partitions_needs():
+    selector = {"partitionSetName": "stage_orders_partition_set", "repositorySelector": REPOSITORY}
+    keys = [{"path": ["reports", "daily"]}]
+
+    assert (
+        roles_that_may(LAUNCH_BACKFILL, p={"selector": selector, "assetSelection": keys}) == set()
+    )
+    assert may(LAUNCH_BACKFILL, Role.OPERATOR, Role.STEWARD, p={"selector": selector})
+
+
+def test_a_backfill_is_never_submitted_in_somebodys_name():
+    parameters = {"assetSelection": [], "forceSynchronousSubmission": True}
+
+    with pytest.raises(GuardError, match="in nobody's name"):
+        post(LAUNCH_BACKFILL, granted(*Role), p=parameters)
 
 
 def test_configuration_from_the_environment_is_refused_to_every_role():

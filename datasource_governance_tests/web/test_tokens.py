@@ -85,9 +85,23 @@ def test_a_right_token_names_the_actor_in_the_one_spelling(keys):
 
 
 def test_another_claim_can_name_the_actor(keys):
-    given = token(email="Bob@Example.org")
+    given = token(email="Bob@Example.org", email_verified=True)
 
     assert verifier(keys, claim="email").actor(given) == "bob@example.org"
+
+
+@pytest.mark.parametrize("verified", [False, None, "true"])
+def test_an_address_that_the_issuer_has_not_verified_names_nobody(keys, verified):
+    given = token(email="bob@example.org", email_verified=verified)
+
+    with pytest.raises(GuardError):
+        verifier(keys, claim="email").actor(given)
+
+
+@pytest.mark.parametrize("name", ["\uff41lice", "alice\u3000", "\u212aim", "\ufb01ona", " alice"])
+def test_two_people_of_an_issuer_never_become_one(keys, name):
+    with pytest.raises(GuardError):
+        verifier(keys, claim="sub").actor(token(sub=name))
 
 
 def test_one_of_several_audiences_is_enough(keys):
