@@ -62,6 +62,7 @@ TABLES = {
     "outbox_position": "receiver",
     "policy_version": "document",
     "role_grant": "attestation_id",
+    "run_attestation": "run_id",
     "stage": "delivery",
 }
 """Tables of schema `governance`, with the column into which a leak is planted."""

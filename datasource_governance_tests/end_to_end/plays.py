@@ -53,6 +53,7 @@ from datasource_governance_tests.end_to_end.bait import (
     table_of,
 )
 from datasource_governance_tests.end_to_end.life import Scene
+from datasource_governance_tests.launches import stage_launch
 from datasource_governance_tests.receiving import Deaf
 from datasource_governance_tests.sources.databases import Database, new_duckdb
 from datasource_governance_tests.world import TWO_APPROVALS
@@ -75,6 +76,7 @@ def live(scene: Scene) -> None:
         play_blocked(scene)
         declared = play_promotion(scene)
         play_reading(scene, declared)
+        play_launch(scene)
         play_withdrawals(scene)
         play_delivery(scene)
         play_driver_errors(scene)
@@ -208,6 +210,12 @@ def play_reading(scene: Scene, declared: Datasource) -> None:
     )
     assert not run_job(scene, defs, "reading")
     scene.attempt("services", read)
+
+
+def play_launch(scene: Scene) -> None:
+    """Have the webserver attest who launched a run."""
+    gateway = scene.world.gateway(scene.world.application.settings.state / "webserver")
+    scene.world.launch(gateway, "creator", stage_launch())
 
 
 def play_withdrawals(scene: Scene) -> None:
