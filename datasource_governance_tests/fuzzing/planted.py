@@ -40,8 +40,8 @@ def says_nothing(_document):
 
 
 def takes_its_time(document):
-    end = time.process_time() + 0.05
-    while time.process_time() < end:
+    end = time.thread_time() + 0.05
+    while time.thread_time() < end:
         pass
     return parse_quality_policy(document)
 

@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +122,7 @@ class Policies:
         )
 
     def _judged(self, name: str, read: Reader, content: bytes, quotable: bool) -> tuple[str, ...]:
-        started = time.process_time()
+        started = time.thread_time()
         refusal = broken = document = None
         try:
             document = read(content)
@@ -131,13 +132,23 @@ class Policies:
             broken = type(error).__name__
         if broken is not None:
             raise BrokenPromiseError(f"the {name} reader raised {broken}")
-        if time.process_time() - started > self.seconds:
+        if time.thread_time() - started > self.seconds and self._is_slow(read, content):
             raise BrokenPromiseError(f"the {name} reader took more than {self.seconds} s")
         if refusal is None:
             _check_hash(name, read, content, document)
             return ()
         _check_refusal(name, refusal, quotable)
         return tuple(sorted({problem.kind for problem in refusal.problems}))
+
+    def _is_slow(self, read: Reader, content: bytes) -> bool:
+        """Read it twice more: once, the garbage of all tests before may have been collected."""
+        for _ in range(2):
+            started = time.thread_time()
+            with suppress(InvalidPolicyError):
+                read(content)
+            if time.thread_time() - started <= self.seconds:
+                return False
+        return True
 
 
 def _check_refusal(name: str, refusal: InvalidPolicyError, quotable: bool) -> None:
