@@ -12,20 +12,19 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from datasource_governance import private_files
 from datasource_governance.cli.approval import (
     ReasonOption,
     StageArgument,
     print_decision,
     submit_decision,
 )
-from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json
+from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json, write_new
 from datasource_governance.cli.render import change_table, coloured, rule_table
 from datasource_governance.cli.session import application
 from datasource_governance.cli.stage import look_at, stage_document
 from datasource_governance.cli.validate import read_document
 from datasource_governance.composition import Application
-from datasource_governance.domain.approval import Verdict, check_reason, subject_of
+from datasource_governance.domain.approval import Verdict, check_open, check_reason, subject_of
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.decision_document import (
     OfflineRequest,
@@ -33,10 +32,9 @@ from datasource_governance.domain.decision_document import (
     read_request,
     read_signed,
 )
-from datasource_governance.domain.stage import StageState, check_live
 from datasource_governance.domain.subjects import decision_action, decision_subject
-from datasource_governance.errors import GuardError, InvalidArgumentError
-from datasource_governance.services.approval import AttestedDecision, approval_policy_of
+from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.services.approval import AttestedDecision
 from datasource_governance.services.reviewing import Review
 from datasource_governance.signing import Signer
 
@@ -56,7 +54,7 @@ def request(
     """
     session = application()
     made = request_about(session, look_at(session, stage, actor))
-    _write_new(out, made.file_bytes())
+    write_new(out, made.file_bytes())
     if json:
         print_json({"file": str(out), "stage": stage, "digest": made.digest})
     else:
@@ -71,16 +69,9 @@ def request_about(session: Application, view: Review) -> OfflineRequest:
         GuardError: `not_awaiting_approval`, `stage_outdated`; deciding would be refused.
     """
     stage, quorum = view.stage, view.quorum
-    with session.work() as work:
-        target, policy = work.datasources.get(stage.datasource), approval_policy_of(work, stage)
-        requested_at = work.now()
-    if stage.state is not StageState.AWAITING_APPROVAL or policy is None or quorum is None:
-        raise GuardError(
-            f"stage {stage.id} is {stage.state}, not awaiting approval; nothing can be decided",
-            code="not_awaiting_approval",
-            stage=stage.id,
-        )
-    check_live(stage, target)
+    policy = check_open(stage, view.target, view.approval_policy)
+    if quorum is None:
+        raise TypeError("a stage that awaits approval has a quorum")
     approval: dict[str, Json] = {
         "approved_by": [one.actor for one in quorum.approvals],
         "missing": quorum.missing,
@@ -92,7 +83,7 @@ def request_about(session: Application, view: Review) -> OfflineRequest:
     return OfflineRequest(
         subject=subject_of(stage, session.settings.tenant),
         stage=stage.identity(session.settings.tenant),
-        requested_at=requested_at.isoformat(),
+        requested_at=view.at.isoformat(),
         approval=approval,
         validation=validation,  # type: ignore[arg-type]  # a JSON object
     )
@@ -120,7 +111,7 @@ def sign(
         typer.confirm(f"Sign as {signer.actor}: {verdict}?", abort=True, err=True)
     attestation = signer.attest(decision_action(verdict), decision_subject(asked.subject, reason))
     signed = SignedDecision(attestation=attestation, reason=reason)
-    _write_new(out, signed.file_bytes())
+    write_new(out, signed.file_bytes())
     if json:
         facts = {"actor": signer.actor, "verdict": str(verdict), "attestation": attestation.id}
         print_json({"file": str(out), **facts, "request_digest": asked.digest})
@@ -165,13 +156,3 @@ def _show(asked: OfflineRequest) -> None:
 
 def _objects(value: Json | None) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    """Write a file that only its owner reads.
-
-    Raises:
-        InvalidArgumentError: when there is one already.
-    """
-    if not private_files.create(path, data):
-        raise InvalidArgumentError(f"{path} exists already; it is never overwritten")

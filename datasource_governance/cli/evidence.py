@@ -11,7 +11,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from datasource_governance import private_files
 from datasource_governance.cli.output import (
     ActorOption,
     JsonOption,
@@ -19,6 +18,7 @@ from datasource_governance.cli.output import (
     counting,
     instant,
     print_json,
+    write_new,
 )
 from datasource_governance.cli.session import application, signer
 from datasource_governance.cli.validate import MemoryOption, PolicyOption, read_document
@@ -167,7 +167,7 @@ def export(
     if out is None:
         print_json(envelope.document())
         return 0
-    _write_new(out, envelope.encoded())
+    write_new(out, envelope.encoded())
     if json:
         print_json({"materialization": materialization, "file": str(out), "key": envelope.key})
     else:
@@ -197,7 +197,7 @@ def produce(
     if out is None:
         print_json(evidence.document())
         return 0
-    _write_new(out, canonical_bytes(evidence.document()))
+    write_new(out, canonical_bytes(evidence.document()))
     if json:
         print_json({"artifact_sha256": evidence.artifact_sha256, "file": str(out)})
     else:
@@ -234,8 +234,3 @@ def _signer(session: Application, key: Path | None, actor: str | None) -> Signer
     if key is None:
         return signer(session, actor)
     return Signer(key.parent, key.stem, session.settings.tenant)
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    if not private_files.create(path, content):
-        raise InvalidArgumentError(f"{path} exists already; evidence is never overwritten")

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from typer.exceptions import TyperException
 
+from datasource_governance import private_files
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.errors import (
     EXIT_REFUSED,
@@ -42,6 +43,16 @@ def console() -> Console:
 def print_json(document: object) -> None:
     """Print one canonical JSON document on a line of its own."""
     sys.stdout.write(canonical_bytes(document).decode() + "\n")
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that only its owner reads.
+
+    Raises:
+        InvalidArgumentError: when there is one already.
+    """
+    if not private_files.create(path, content):
+        raise InvalidArgumentError(f"{path} exists already; it is never overwritten")
 
 
 @contextmanager

@@ -215,7 +215,7 @@ def decide(  # noqa: PLR0913 - the facts of a decision, all by name
             `creator_cannot_approve`, `already_approved`.
     """
     check_reason(request.reason)
-    bound = _check_open(stage, target, policy)
+    bound = check_open(stage, target, policy)
     if request.subject != subject_of(stage, tenant):
         raise GuardError(
             f"the hashes that were reviewed are not those of stage {stage.id}; look again",
@@ -254,7 +254,7 @@ def check_may_decide(
         GuardError: `not_awaiting_approval`, `stage_outdated`, `creator_unknown`,
             `creator_cannot_approve`, `already_approved`.
     """
-    _check_actor(actor, stage, _check_open(stage, target, policy), earlier, now)
+    _check_actor(actor, stage, check_open(stage, target, policy), earlier, now)
 
 
 def check_reason(reason: str) -> None:
@@ -271,8 +271,12 @@ def check_reason(reason: str) -> None:
         )
 
 
-def _check_open(stage: Stage, target: Target, policy: ApprovalPolicy | None) -> ApprovalPolicy:
-    """Return the policy under which a stage waits for decisions."""
+def check_open(stage: Stage, target: Target, policy: ApprovalPolicy | None) -> ApprovalPolicy:
+    """Return the policy under which a stage waits for decisions.
+
+    Raises:
+        GuardError: `not_awaiting_approval` or `stage_outdated`.
+    """
     if stage.state is not StageState.AWAITING_APPROVAL or policy is None:
         raise GuardError(
             f"stage {stage.id} is {stage.state}, not awaiting approval; nothing can be decided",

@@ -54,30 +54,17 @@ class AttestingRunCoordinator(dg.QueuedRunCoordinator[Any]):
         A refusal stops the launch: the run has failed before it began.
         """
         if context.dagster_run.status is dg.DagsterRunStatus.NOT_STARTED:
-            refusal = None
+            refusal, actor = None, UNATTESTED
             try:
-                self._admit(context)
+                actor = _attested(context)
             except GovernanceError as error:
                 refusal = error
+            finally:
+                # Whatever was typed in is replaced, whoever it was.
+                self._instance.add_run_tags(context.dagster_run.run_id, {ACTOR_TAG: actor})
             if refusal is not None:
                 raise _plain(refusal)
         return super().submit_run(context)
-
-    def _admit(self, context: dg.SubmitRunContext) -> None:
-        run = context.dagster_run
-        self._show(run, UNATTESTED)
-        request = getattr(context.workspace, "source", None)
-        if request is None:
-            return
-        if reads_environment(run.run_config):
-            raise GuardError('run configuration may not read environment variables: {"env": …}')
-        launcher: Launcher | None = getattr(getattr(request, "state", None), LAUNCHER, None)
-        if launcher is not None:
-            launcher.attest(_attestable(run))
-            self._show(run, launcher.actor)
-
-    def _show(self, run: dg.DagsterRun, actor: ActorId) -> None:
-        self._instance.add_run_tags(run.run_id, {ACTOR_TAG: actor})
 
 
 def launch_of(run: dg.DagsterRun) -> RunLaunch | None:
@@ -97,6 +84,20 @@ def launch_of(run: dg.DagsterRun) -> RunLaunch | None:
         assets=tuple(sorted(key.to_escaped_user_string() for key in keys)),
         config_hash=config_hash,
     )
+
+
+def _attested(context: dg.SubmitRunContext) -> ActorId:
+    """Return who is attested to launch a run: who signed in at the gate that it came through."""
+    run, request = context.dagster_run, getattr(context.workspace, "source", None)
+    if request is None:
+        return UNATTESTED
+    if reads_environment(run.run_config):
+        raise GuardError('run configuration may not read environment variables: {"env": …}')
+    launcher: Launcher | None = getattr(getattr(request, "state", None), LAUNCHER, None)
+    if launcher is None:
+        return UNATTESTED
+    launcher.attest(_attestable(run))
+    return launcher.actor
 
 
 def _attestable(run: dg.DagsterRun) -> RunLaunch:

@@ -8,6 +8,7 @@ signature.
 Source: SPEC sections 7, 13 and 17.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -84,16 +85,15 @@ def _unsigned_promotions(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[
 
     `system` needs no signature: what it may promote rests on the decisions.
     """
-    table = tables.materialization
+    table, about_stage = tables.materialization, defaultdict[str, list[_Signed]](list)
+    for one in signed.values():
+        if one.launch is None:
+            about_stage[str(one.claims.subject.get("stage"))].append(one)
     for row in rows.all(rows.of(table).where(table.c.created_by != SYSTEM)):
         named = _object(row["provenance"]).get("promotion_attestation")
         # Before runs were attested, provenance named none, and only signing the stage promoted it.
-        accounted = any(
-            _signed_promotion(row, one)
-            for name, one in signed.items()
-            if name == named or (named is None and one.launch is None)
-        )
-        if not accounted:
+        found = about_stage[row["stage"]] if named is None else [signed.get(str(named))]
+        if not any(one is not None and _signed_promotion(row, one) for one in found):
             yield _unsigned(table, row)
 
 

@@ -5,6 +5,8 @@ It decides nothing: at its expiry an approval stops to count whether anybody was
 Source: SPEC sections 7, 13 and 15.
 """
 
+from datetime import datetime
+
 from datasource_governance.domain.approval import Decision, Quorum
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.event import EXPIRING
@@ -12,7 +14,7 @@ from datasource_governance.domain.evidence import Entry, datasource_chain
 from datasource_governance.domain.stage import OPEN_STATES, Stage, changed_since
 from datasource_governance.domain.standing import expires_soon
 from datasource_governance.ports import UnitOfWork
-from datasource_governance.services.approval import quorum_of
+from datasource_governance.services.approval import quorum_at
 from datasource_governance.services.recording import record
 
 
@@ -28,19 +30,19 @@ def tell_of_expiring(work: UnitOfWork, stage_id: str) -> int:
     with work:
         target = work.datasources.get_for_update(work.stages.get(stage_id).datasource)
         stage = work.stages.get_for_update(stage_id)
-        quorum = quorum_of(work, stage)
+        now = work.now()
+        quorum = quorum_at(work, stage, now)
         if quorum is None or stage.state not in OPEN_STATES or changed_since(stage, target):
             return 0
-        news = _news(work, stage, quorum)
+        news = _news(work, stage, quorum, now)
         for approval in news:
-            _record(work, stage, quorum, approval)
+            _record(work, stage, quorum, approval, now)
         if news:
             work.commit()
     return len(news)
 
 
-def _news(work: UnitOfWork, stage: Stage, quorum: Quorum) -> list[Decision]:
-    now = work.now()
+def _news(work: UnitOfWork, stage: Stage, quorum: Quorum, now: datetime) -> list[Decision]:
     soon = [approval for approval in quorum.approvals if expires_soon(approval, now)]
     if not soon:
         return []
@@ -55,7 +57,9 @@ def _decision(entry: Entry) -> Json:
     return facts.get("decision") if isinstance(facts, dict) else None
 
 
-def _record(work: UnitOfWork, stage: Stage, quorum: Quorum, approval: Decision) -> None:
+def _record(
+    work: UnitOfWork, stage: Stage, quorum: Quorum, approval: Decision, now: datetime
+) -> None:
     facts = {
         "stage": stage.id,
         "stage_fingerprint": stage.fingerprint(work.tenant),
@@ -65,4 +69,4 @@ def _record(work: UnitOfWork, stage: Stage, quorum: Quorum, approval: Decision) 
         "approvals": len(quorum.approvals),
         "required": quorum.required,
     }
-    record(work, stage.datasource, EXPIRING, subject=stage.id, facts=facts, at=work.now())
+    record(work, stage.datasource, EXPIRING, subject=stage.id, facts=facts, at=now)

@@ -49,6 +49,7 @@ class Review:
 
     at: datetime
     stage: Stage
+    target: Target
     quality_version: str | None
     approval_policy: ApprovalPolicy | None
     decisions: Sequence[Decision]
@@ -175,6 +176,7 @@ def review_stage(work: UnitOfWork, stage_id: str, actor: ActorId = UNATTESTED) -
         return Review(
             at=reader.now,
             stage=stage,
+            target=target,
             quality_version=quality.version,
             approval_policy=reader.policy(stage),
             decisions=decisions,

@@ -79,6 +79,11 @@ def asked_in_the_body(scope: Scope) -> Scope:
     return {**scope, "headers": headers, "query_string": b""}
 
 
+def is_unusable(headers: Headers, name: str) -> bool:
+    """Tell whether a header is there in a form of which `single_header` makes nothing."""
+    return has_header(headers, name) and single_header(headers, name) is None
+
+
 def has_header(headers: Headers, name: str) -> bool:
     """Tell whether a header is there at all, even in a form that nobody can use."""
     wanted = name.lower().encode()

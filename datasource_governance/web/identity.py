@@ -16,7 +16,7 @@ from datasource_governance.errors import GovernanceError, InvalidArgumentError
 from datasource_governance.web.accounts import Account, Accounts
 from datasource_governance.web.actor_tokens import ActorTokens, is_actor_token
 from datasource_governance.web.audit import record
-from datasource_governance.web.headers import Headers, has_header, single_header
+from datasource_governance.web.headers import has_header, is_unusable, single_header
 from datasource_governance.web.settings import ProxySettings, WebSettings
 from datasource_governance.web.tokens import TokenVerifier
 
@@ -81,7 +81,7 @@ class Authenticator:
         proxy, headers = self._settings.proxy, scope["headers"]
         if proxy is not None and _is_proxied(proxy, scope):
             return self._from_proxy(proxy, scope)
-        if any(has_header(headers, name) and _is_unusable(headers, name) for name in self._tokens):
+        if any(is_unusable(headers, name) for name in self._token_headers):
             record("token_refused", reason="its header cannot be read")
             return None
         bearer = _bearer(scope)
@@ -94,7 +94,7 @@ class Authenticator:
         return self._from_session(scope.get("session") or {})
 
     @property
-    def _tokens(self) -> frozenset[str]:
+    def _token_headers(self) -> frozenset[str]:
         """The headers that may hold a token."""
         token = self._settings.token
         return frozenset({_AUTHORIZATION, *((token.header,) if token else ())})
@@ -154,10 +154,6 @@ def _is_proxied(proxy: ProxySettings, scope: Scope) -> bool:
     """Tell whether a request comes from where the proxy is and says so."""
     said = (proxy.actor_header, proxy.secret_header)
     return _is_peer(proxy, scope) and any(has_header(scope["headers"], name) for name in said)
-
-
-def _is_unusable(headers: Headers, name: str) -> bool:
-    return single_header(headers, name) is None
 
 
 def _bearer(scope: Scope) -> str | None:
