@@ -9,10 +9,9 @@ as many bytes as an evidence entry has, and commits.
 import hashlib
 import multiprocessing
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
@@ -20,6 +19,7 @@ import psycopg
 import typer
 
 from benchmarks.sensor_ticks import approve
+from benchmarks.servers import served
 from datasource_governance.cli.founding import admit, signer_of
 from datasource_governance.composition import Application, Settings
 from datasource_governance.domain.actor import Role
@@ -30,9 +30,6 @@ from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.subjects import apply_subject, delivery_subject
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance.persistence.administration import administrative_url, connect
-from datasource_governance.persistence.embedded import EmbeddedPostgres
-from datasource_governance.persistence.provisioning import provision
-from datasource_governance.persistence.upgrade import upgrade
 from datasource_governance.services.authority import found_tenant
 from datasource_governance.services.declaring import apply_datasource
 from datasource_governance.services.staging import (
@@ -245,24 +242,7 @@ class Office:
 
 @contextmanager
 def _office(clients: int) -> Iterator[Office]:
-    with ExitStack() as opened:
-        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        folder.chmod(0o711)  # the server may run as another user
-        server = opened.enter_context(EmbeddedPostgres.start(folder / "postgres"))
-        connections = provision(server.url)
-        upgrade(server.url)
-        settings = Settings(
-            database_url=connections.governance_url,
-            tenant="default",
-            state=folder,
-            keys=folder / "keys",
-            datasources=folder / "datasources",
-            actor=None,
-            dagster_url="http://127.0.0.1:1",
-            administrative_url=None,
-        )
-        office = Office(settings, server.url, clients)
-        opened.callback(office.close)
+    with served() as server, closing(Office(server.settings, server.url, clients)) as office:
         yield office
 
 

@@ -7,11 +7,10 @@ one of two approvals; none of them needs anything, nor is so old that Dagster sh
 
 import hashlib
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,8 +18,9 @@ import dagster as dg
 import typer
 from sqlalchemy import make_url
 
+from benchmarks.servers import served
 from datasource_governance.cli.founding import admit, signer_of
-from datasource_governance.composition import Application, Settings
+from datasource_governance.composition import Application
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict, subject_of
 from datasource_governance.domain.attestation import Action
@@ -39,10 +39,6 @@ from datasource_governance.orchestration.reconciliation import RECONCILIATION
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.orchestration.waiting import EXPIRY, STUCK, SUPERSESSION
 from datasource_governance.persistence.administration import administrative_url, connect
-from datasource_governance.persistence.connections import Connections
-from datasource_governance.persistence.embedded import EmbeddedPostgres
-from datasource_governance.persistence.provisioning import provision
-from datasource_governance.persistence.upgrade import upgrade
 from datasource_governance.services.approval import AttestedDecision, decide_stage
 from datasource_governance.services.authority import found_tenant
 from datasource_governance.services.declaring import apply_datasource
@@ -213,31 +209,13 @@ def _declared() -> Datasource:
 
 @contextmanager
 def _office() -> Iterator[Office]:
-    with ExitStack() as opened:
-        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        folder.chmod(0o711)  # the server may run as another user
-        server = opened.enter_context(EmbeddedPostgres.start(folder / "postgres"))
-        connections = provision(server.url)
-        upgrade(server.url)
-        (folder / "receivers.toml").write_text(_RECEIVERS)
-        application = Application(_settings(connections, folder))
-        opened.callback(application.close)
-        instance = opened.enter_context(_instance(folder / "dagster", connections.dagster_url))
-        yield Office(application, server.url, instance)
-
-
-def _settings(connections: Connections, folder: Path) -> Settings:
-    return Settings(
-        database_url=connections.governance_url,
-        tenant="default",
-        state=folder,
-        keys=folder / "keys",
-        datasources=folder / "datasources",
-        actor=None,
-        dagster_url="http://127.0.0.1:1",
-        administrative_url=None,
-        receivers=folder / "receivers.toml",
-    )
+    with served() as server:
+        receivers = server.settings.state / "receivers.toml"
+        receivers.write_text(_RECEIVERS)
+        application = Application(replace(server.settings, receivers=receivers))
+        home, dagster_url = server.settings.state / "dagster", server.connections.dagster_url
+        with closing(application), _instance(home, dagster_url) as instance:
+            yield Office(application, server.url, instance)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 import datasource_governance
 from datasource_governance.domain.document_schemas import (
@@ -23,7 +23,7 @@ from datasource_governance.domain.document_schemas import (
 )
 from datasource_governance.domain.json_schema import policy_schema
 from datasource_governance.domain.policy_version import PolicyKind
-from datasource_governance_tests.browser.pages import chromium
+from datasource_governance_tests.browser.pages import browser
 
 pytestmark = pytest.mark.slow
 
@@ -100,14 +100,12 @@ def site(tmp_path_factory) -> Site:
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Page, list[str]]]:
     """Open a page of the site in a browser; yield it and the addresses that it asks for."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        page = browser.new_page()
+    with browser() as started:
+        page = started.new_page()
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.as_uri())
         yield page, asked
-        browser.close()
 
 
 def test_building_the_site_imports_no_engine(site):

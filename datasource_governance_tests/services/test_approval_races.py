@@ -15,13 +15,12 @@ from datasource_governance.services.approval import quorum_of
 from datasource_governance_tests.services.rivals import (
     PATIENCE_SECONDS,
     Pause,
-    rivals_in,
     table_clock,
     without_row_locks,
 )
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.usefixtures("no_deadlock")]
 
 ROUNDS = 100
 # Nobody has to be proven to have made a stage, which takes half of the time of a round.
@@ -31,20 +30,6 @@ ONE_HOUR = {**ONE, "expires_after_hours": 1}
 POLICIES = (TWO, {**TWO, "version": "v2"})
 MIDDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def rivals(world):
-    with rivals_in(world) as both:
-        yield both
-
-
-@pytest.fixture(autouse=True)
-def no_deadlock(world):
-    """Whatever happens at once, Postgres never has to break a deadlock."""
-    yield
-    statement = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-    assert world.query(statement) == [(0,)]
 
 
 # --- Two approvers at once ------------------------------------------------------------------------

@@ -19,26 +19,12 @@ from datasource_governance.services.authority import (
     register_key,
 )
 from datasource_governance.signing import create_key
-from datasource_governance_tests.services.rivals import Pause, rivals_in
+from datasource_governance_tests.services.rivals import Pause
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.usefixtures("no_deadlock")]
 
 ONE_APPROVAL = {"version": "v1", "required": True}
 ROUNDS = 20
-
-
-@pytest.fixture
-def rivals(world):
-    with rivals_in(world) as both:
-        yield both
-
-
-@pytest.fixture(autouse=True)
-def no_deadlock(world):
-    """Whatever happens at once, Postgres never has to break a deadlock."""
-    yield
-    statement = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-    assert world.query(statement) == [(0,)]
 
 
 @pytest.fixture

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext
+from playwright.sync_api import Browser
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.web.settings import WebSettings
+from datasource_governance_tests.browser import pages
 from datasource_governance_tests.postgres import cloned_governance
+from datasource_governance_tests.web.deciding import Deciding, deciding
 from datasource_governance_tests.web.serving import Serving, serving, with_accounts, workspace
 from datasource_governance_tests.world import World, new_world
 
@@ -40,6 +43,22 @@ def web_world(template, tmp_path_factory) -> Iterator[World]:
 def web_context(tmp_path_factory) -> Iterator[WorkspaceProcessContext]:
     with workspace(tmp_path_factory.mktemp("code")) as context:
         yield context
+
+
+@pytest.fixture(scope="module")
+def office(template, web_context, tmp_path_factory) -> Iterator[Deciding]:
+    """A webserver of its own for a module in which people decide."""
+    for database in cloned_governance(template):
+        world = new_world(database, tmp_path_factory.mktemp("world"))
+        with deciding(world, web_context, tmp_path_factory.mktemp("webserver")) as running:
+            yield running
+        world.application.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with pages.browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.stage import Stage
@@ -26,7 +26,7 @@ from datasource_governance.persistence.provisioning import (
     reader_role,
 )
 from datasource_governance.persistence.upgrade import upgrade
-from datasource_governance_tests.browser.pages import chromium
+from datasource_governance_tests.browser.pages import browser
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.postgres import (
     WITHOUT_DURABILITY,
@@ -136,12 +136,8 @@ def _office() -> Iterator[Deciding]:
 
 def main(directory: Path) -> None:
     """Take the pictures into a directory."""
-    with sync_playwright() as playwright, _office() as office:
-        browser = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        take_pictures(browser, office, directory)
-        browser.close()
+    with browser() as started, _office() as office:
+        take_pictures(started, office, directory)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,14 @@
 """A person with a browser: signs in without a script, works in Dagster's UI, reads refusals."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from datasource_governance_tests.browser.pages import chromium
 from datasource_governance_tests.web.serving import LOCATION, PASSWORD, Serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.postgres, pytest.mark.slow]
 _MILLISECONDS = 60_000
 PHONE = {"width": 360, "height": 640}
 STAGE_JOB = f"/locations/__repository__@{LOCATION}/jobs/stage_orders"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
 
 
 def opened(browser: Browser, **options) -> Page:

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +13,6 @@ from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.attestation import KeyKind
 from datasource_governance.services.reviewing import PAGE
 from datasource_governance_tests.builders import policy_document, rule
-from datasource_governance_tests.postgres import cloned_governance
 from datasource_governance_tests.web.deciding import (
     APPROVERS,
     CELL,
@@ -23,27 +21,17 @@ from datasource_governance_tests.web.deciding import (
     QUALITY,
     REASON,
     TABLE,
-    Deciding,
     alert,
     deciding,
     hidden_fields,
     status,
 )
-from datasource_governance_tests.world import TWO_APPROVALS, new_world
+from datasource_governance_tests.world import TWO_APPROVALS
 
 pytestmark = pytest.mark.postgres
 ZEROS = "0" * 64
 HOSTILE = "\"><script>alert('x')</script>"
 REFRESH = '<meta http-equiv="refresh"'
-
-
-@pytest.fixture(scope="module")
-def office(template, web_context, tmp_path_factory) -> Iterator[Deciding]:
-    for database in cloned_governance(template):
-        world = new_world(database, tmp_path_factory.mktemp("world"))
-        with deciding(world, web_context, tmp_path_factory.mktemp("webserver")) as running:
-            yield running
-        world.application.close()
 
 
 @pytest.fixture

@@ -1,41 +1,18 @@
 """A person decides in a browser: with the keyboard alone, without a script, on a phone."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict
-from datasource_governance_tests.browser.pages import chromium
-from datasource_governance_tests.postgres import cloned_governance
-from datasource_governance_tests.web.deciding import QUALITY, REASON, TABLE, Deciding, deciding
+from datasource_governance_tests.web.deciding import QUALITY, REASON, TABLE, Deciding
 from datasource_governance_tests.web.decision_pictures import DESKTOP, PHONE, take_pictures
-from datasource_governance_tests.web.serving import PASSWORD
-from datasource_governance_tests.world import TWO_APPROVALS, new_world
+from datasource_governance_tests.web.test_browser import sign_in
+from datasource_governance_tests.world import TWO_APPROVALS
 
 pytestmark = [pytest.mark.browser, pytest.mark.postgres, pytest.mark.slow]
 _MILLISECONDS = 60_000
 _MOST_TABS = 20
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def office(template, web_context, tmp_path_factory) -> Iterator[Deciding]:
-    for database in cloned_governance(template):
-        world = new_world(database, tmp_path_factory.mktemp("world"))
-        with deciding(world, web_context, tmp_path_factory.mktemp("webserver")) as running:
-            yield running
-        world.application.close()
 
 
 @pytest.fixture
@@ -49,13 +26,7 @@ def opened(browser: Browser, orders: Deciding, name: str, path: str, **options) 
     """Open a page as somebody who signs in on the way there, in a browser without scripts."""
     page = browser.new_context(java_script_enabled=False, **options).new_page()
     page.set_default_timeout(_MILLISECONDS)
-    page.goto(f"http://127.0.0.1:{orders.serving.port}{path}")
-    expect(page.get_by_label("Account")).to_be_focused()
-    page.keyboard.type(name)
-    page.keyboard.press("Tab")
-    page.keyboard.type(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "/signin" not in url, wait_until="commit")
+    sign_in(page, orders.serving, name, path)
     return page
 
 

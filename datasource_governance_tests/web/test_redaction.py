@@ -16,7 +16,7 @@ from graphql import (
     get_named_type,
     parse,
 )
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.errors import ServiceUnavailableError
@@ -25,7 +25,7 @@ from datasource_governance.web import authority
 from datasource_governance.web.authority import ActorGrants
 from datasource_governance.web.policy import LOG_FIELDS
 from datasource_governance.web.redaction import DEFINITIONS, Redaction, covered
-from datasource_governance_tests.browser.pages import chromium
+from datasource_governance_tests.browser.pages import SIZE
 from datasource_governance_tests.postgres import cloned_governance
 from datasource_governance_tests.web.counting import (
     AFFECTED,
@@ -408,18 +408,13 @@ def test_debug_files_are_for_stewards_of_all_datasources(told, name):
     assert told.serving.client("everywhere").fetch("HEAD", path).status == 200
 
 
-def test_in_a_browser_a_viewer_reads_verdicts_without_counts(told):
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = started.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(MILLISECONDS)
-        sign_in(page, told.serving, "viewer", "/assets/orders/stage?view=checks&checkDetail=amount")
-        for sentence in (
-            "The rule does not hold: out_of_range in … rows.",
-            "counts and row numbers need the role steward on datasource 'orders'",
-        ):
-            expect(page.get_by_text(sentence).first).to_be_visible(timeout=MILLISECONDS)
-        assert counts_in(page.content()) == set()
-        started.close()
+def test_in_a_browser_a_viewer_reads_verdicts_without_counts(browser, told):
+    page = browser.new_page(viewport=SIZE)
+    page.set_default_timeout(MILLISECONDS)
+    sign_in(page, told.serving, "viewer", "/assets/orders/stage?view=checks&checkDetail=amount")
+    for sentence in (
+        "The rule does not hold: out_of_range in … rows.",
+        "counts and row numbers need the role steward on datasource 'orders'",
+    ):
+        expect(page.get_by_text(sentence).first).to_be_visible(timeout=MILLISECONDS)
+    assert counts_in(page.content()) == set()
