@@ -49,9 +49,9 @@ class Told:
 
 
 @contextmanager
-def told_story() -> Iterator[Told]:
+def told_story(server: str | None = None) -> Iterator[Told]:
     """Run a system until a stage is promoted, a second waits and a third is blocked."""
-    with laptop_system() as system:
+    with laptop_system(server) as system:
         yield _tell(system)
 
 

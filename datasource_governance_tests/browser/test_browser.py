@@ -26,9 +26,9 @@ RUN = """query Run($id: ID!) { runOrError(runId: $id) { ... on Run {
 
 
 @pytest.fixture(scope="module")
-def told():
+def told(cluster):
     """A running system on which the story was told; telling it takes a minute."""
-    with told_story() as story:
+    with told_story(cluster) as story:
         yield story
 
 

@@ -55,11 +55,7 @@ def test_dagster_dev_loads_the_code_location_with_the_instance_beside_it(
         try:
             loaded = location_type(client, process)
         finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(START_SECONDS)
-            finally:
-                os.killpg(process.pid, signal.SIGKILL) if process.poll() is None else None
+            os.killpg(process.pid, signal.SIGKILL)  # how it stops is Dagster's own matter
 
     assert loaded == "RepositoryLocation"
 

@@ -29,7 +29,7 @@ from datasource_governance.persistence.upgrade import upgrade
 from datasource_governance_tests.browser.pages import browser
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.postgres import (
-    WITHOUT_DURABILITY,
+    FOR_TESTS,
     GovernanceDatabase,
     reachable_directory,
 )
@@ -106,7 +106,7 @@ def _signed_in(browser: Browser, office: Deciding, stage: Stage, size: dict[str,
 @contextmanager
 def _database() -> Iterator[GovernanceDatabase]:
     directory = reachable_directory()
-    with EmbeddedPostgres.start(directory / "postgres", settings=WITHOUT_DURABILITY) as server:
+    with EmbeddedPostgres.start(directory / "postgres", settings=FOR_TESTS) as server:
         connections = provision(server.url, governance="governance", dagster="dagster")
         upgrade(server.url)
         yield GovernanceDatabase(
