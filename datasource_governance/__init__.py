@@ -13,16 +13,28 @@ if TYPE_CHECKING:
     from datasource_governance.evaluation.compile import pandera_schema
     from datasource_governance.evaluation.evaluate import validate, validate_file
     from datasource_governance.evaluation.producing import producer_evidence
+    from datasource_governance.orchestration.governed_asset import (
+        build_governed_asset,
+        governed_asset,
+    )
+    from datasource_governance.orchestration.publication import GovernedOutput
     from datasource_governance.orchestration.registry import governed_definitions
+    from datasource_governance.publishing import publish
+    from datasource_governance.reading import read_current
     from datasource_governance.sources.sql.read import SqlSource
 
 _HOMES = {
     "GovernanceError": "datasource_governance.errors",
+    "GovernedOutput": "datasource_governance.orchestration.publication",
     "SqlSource": "datasource_governance.sources.sql.read",
+    "build_governed_asset": "datasource_governance.orchestration.governed_asset",
+    "governed_asset": "datasource_governance.orchestration.governed_asset",
     "governed_definitions": "datasource_governance.orchestration.registry",
     "pandera_schema": "datasource_governance.evaluation.compile",
     "parse_quality_policy": "datasource_governance.domain.quality_policy",
     "producer_evidence": "datasource_governance.evaluation.producing",
+    "publish": "datasource_governance.publishing",
+    "read_current": "datasource_governance.reading",
     "read_declarations": "datasource_governance.declarations",
     "validate": "datasource_governance.evaluation.evaluate",
     "validate_file": "datasource_governance.evaluation.evaluate",
@@ -30,11 +42,16 @@ _HOMES = {
 
 __all__ = [
     "GovernanceError",
+    "GovernedOutput",
     "SqlSource",
+    "build_governed_asset",
+    "governed_asset",
     "governed_definitions",
     "pandera_schema",
     "parse_quality_policy",
     "producer_evidence",
+    "publish",
+    "read_current",
     "read_declarations",
     "validate",
     "validate_file",

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from datasource_governance.domain.checkpoint import KeptCheckpoints
+    from datasource_governance.outputs import Outlet
     from datasource_governance.persistence.checkpoint_files import CheckpointFiles
     from datasource_governance.persistence.verification import Verification
+    from datasource_governance.services.publishing import PublicationRequest, Published
 
 DEFAULT_STATE = ".governance"
 CHECKPOINT_ACTOR = "checkpointer"
@@ -167,6 +169,26 @@ class Application:
         from datasource_governance.evaluation.artifacts import ArtifactReader
 
         return ArtifactReader()
+
+    def publish(self, data: object, request: "PublicationRequest") -> "Published":
+        """Publish data of any class: inline if it is small, else as an artifact.
+
+        Raises:
+            GovernanceError: as `Outlet.publish`.
+        """
+        return self.outlet().publish(data, request)
+
+    def outlet(self) -> "Outlet":
+        """Return where outputs go; its `store` lets a producer write an artifact by itself."""
+        from datasource_governance.outputs import Outlet
+
+        return Outlet(
+            tenant=self.settings.tenant,
+            work=self.work,
+            evaluator=self.evaluator(),
+            artifacts=self.artifacts(),
+            artifact_evaluator=self.artifact_evaluator(),
+        )
 
     def verify_evidence(
         self,

@@ -32,3 +32,16 @@ def promotion_launch(
         ),
         **changes,
     )
+
+
+def publication_launch(datasource: str = "orders", run_id: str = "run-3", **changes) -> RunLaunch:
+    """Return a launch of the job that publishes an output."""
+    return replace(
+        RunLaunch(
+            run_id=run_id,
+            job=f"publish_{datasource}",
+            assets=(),
+            config_hash=run_config_hash({}),
+        ),
+        **changes,
+    )

@@ -234,6 +234,7 @@ class Verifier:
             "tenant": self.tenant,
             "stage": columns["id"],
             "payload": columns["payload_fingerprint"],
+            **self.published(columns),
         }
         spelled = json.dumps(
             fingerprint, sort_keys=True, separators=(",", ":"), ensure_ascii=False
@@ -251,6 +252,18 @@ class Verifier:
                 said = claims["action"], claims["subject"]["file_sha256"]
                 meant = "stage.create", columns["delivery_sha256"]
                 require(said == meant, "what was brought")
+
+    def published(self, columns: dict) -> dict:
+        """Return what the fingerprint covers of a stage that a producer's output waits in."""
+        if "publication" not in columns:
+            return {}
+        artifact = columns.get("artifact")
+        domain = "datasource_governance/artifact_reference/v1"
+        return {
+            "publication": columns["publication"],
+            "partition": columns.get("partition", ""),
+            "artifact_hash": framed(domain, artifact.encode()) if artifact else None,
+        }
 
     def require_launch(self, claims: dict, asset: str, role: str) -> None:
         """Require that the webserver signed for a launch of exactly this, by who may do it."""
@@ -274,8 +287,11 @@ class Verifier:
     def check_materialization(self) -> None:
         made, facts = self.made, self.promotion.facts
         self.promotion.commits_to("materialization", made, made["id"])
-        payload = {"materialization": made["id"], "payload": made["payload_sha256"]}
-        self.promotion.commits_to("materialization_payload", payload, made["id"])
+        if "artifact" not in made:
+            payload = {"materialization": made["id"], "payload": made["payload_sha256"]}
+            self.promotion.commits_to("materialization_payload", payload, made["id"])
+        for name in ("partition", "artifact"):
+            require(made.get(name) == self.stage.get(name), f"{name} is the stage's")
         for name in ("payload_fingerprint", "payload_sha256", "row_count", "schema", "byte_count"):
             require(made[name] == self.stage[name], f"{name} is the stage's")
         meant = (made["id"], self.stage["id"], self.stage["fingerprint"])

@@ -35,7 +35,7 @@ from datasource_governance.services.expiring import tell_of_expiring
 from datasource_governance.services.exporting import export_promotion
 from datasource_governance.services.launching import launcher_of
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
-from datasource_governance.services.reading import read_current
+from datasource_governance.services.reading import Wanted, read_current
 from datasource_governance.services.reviewing import list_waiting, review_stage
 from datasource_governance.services.staging import (
     StageRequest,
@@ -185,7 +185,9 @@ def decide_about_its_datasource(tenants, ids):
 
 
 def promote_its_stage_as_system(tenants, ids):
-    promote_stage(tenants.work(), PromotionRequest(stage=ids.stage))
+    promote_stage(
+        tenants.work(), tenants.home.application.artifacts(), PromotionRequest(stage=ids.stage)
+    )
 
 
 def promote_its_stage_as_operator(tenants, ids):
@@ -194,7 +196,11 @@ def promote_its_stage_as_operator(tenants, ids):
 
 def promote_under_its_launch(tenants, ids):
     launch = promotion_launch("any", run_id=ids.run)
-    promote_stage(tenants.work(), PromotionRequest(stage=tenants.stage.id, launch=launch))
+    promote_stage(
+        tenants.work(),
+        tenants.home.application.artifacts(),
+        PromotionRequest(stage=tenants.stage.id, launch=launch),
+    )
 
 
 def promote_with_its_attestation(tenants, ids):
@@ -205,7 +211,7 @@ def promote_with_its_attestation(tenants, ids):
     request = PromotionRequest(
         stage=tenants.stage.id, attestation=replace(attestation, claims=claims)
     )
-    promote_stage(tenants.work(), request)
+    promote_stage(tenants.work(), tenants.home.application.artifacts(), request)
 
 
 def create_a_stage_with_its_attestation(tenants, ids):
@@ -234,12 +240,26 @@ def read_its_datasource(tenants, ids):
     read_current(tenants.work(), ids.datasource, ActorId("reader"))
 
 
+def read_its_materialization(tenants, ids):
+    wanted = Wanted(materialization=ids.materialization)
+    read_current(tenants.work(), "orders", ActorId("reader"), wanted)
+
+
 def review_its_stage(tenants, ids):
     review_stage(tenants.work(), ids.stage, ActorId("reader"))
 
 
 def list_what_waits_behind_its_stage(tenants, ids):
     list_waiting(tenants.work(), ActorId("reader"), before=ids.stage)
+
+
+def publish_for_its_datasource(tenants, ids):
+    replace(tenants.home, datasource=ids.datasource).publish()
+
+
+def publish_an_artifact_for_its_datasource(tenants, ids):
+    reference = tenants.home.store_artifact()
+    replace(tenants.home, datasource=ids.datasource).publish(reference)
 
 
 def supersede_its_stage(tenants, ids):
@@ -302,9 +322,11 @@ ASKED = {
     ),
     "create_stage": (create_a_stage_with_its_attestation, create_a_stage_of_its_datasource),
     "store_delivery_attestation": (attest_a_delivery_to_its_datasource,),
-    "read_current": (read_its_datasource,),
+    "read_current": (read_its_datasource, read_its_materialization),
     "review_stage": (review_its_stage,),
     "list_waiting": (list_what_waits_behind_its_stage,),
+    "publish": (publish_for_its_datasource,),
+    "publish_artifact": (publish_an_artifact_for_its_datasource,),
     "supersede_stage": (supersede_its_stage,),
     "tell_of_expiring": (tell_of_its_stage,),
     "export_promotion": (export_its_materialization,),
@@ -320,12 +342,15 @@ NOT_ASKED = {
     "backlogs": "lists what there is",
     "dead_letters": "lists what there is",
     "found_tenant": "makes a tenant",
+    "orphaned_artifacts": "lists what there is",
     "register_key": "whatever it names is made",
     "write_checkpoint": "of the whole tenant",
     **dict.fromkeys(
         ("approval_policy_of", "quorum_of", "quorum_at", "tally_at"), "of a stage that was loaded"
     ),
     **dict.fromkeys(("attest", "authorise", "launcher_of", "record", "sealing_key"), "a part"),
+    **dict.fromkeys(("at_present", "authorised_producer", "judging_facts"), "a part of publishing"),
+    **dict.fromkeys(("record_created", "supersede_open"), "a part, of what was loaded"),
 }
 
 

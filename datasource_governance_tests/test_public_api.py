@@ -9,11 +9,16 @@ from datasource_governance import errors
 def test_the_package_has_exactly_these_public_names():
     assert datasource_governance.__all__ == [
         "GovernanceError",
+        "GovernedOutput",
         "SqlSource",
+        "build_governed_asset",
+        "governed_asset",
         "governed_definitions",
         "pandera_schema",
         "parse_quality_policy",
         "producer_evidence",
+        "publish",
+        "read_current",
         "read_declarations",
         "validate",
         "validate_file",

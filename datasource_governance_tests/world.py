@@ -1,6 +1,7 @@
 """A small world to act in: a real database, actors with real keys, a declared datasource."""
 
 import hashlib
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from datasource_governance.composition import Application, Settings
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Decision, Verdict, subject_of
+from datasource_governance.domain.artifact import ArtifactReference
 from datasource_governance.domain.attestation import Action, Attestation, KeyKind
 from datasource_governance.domain.canonical import Sha256, canonical_bytes
 from datasource_governance.domain.datasource import parse_datasource
@@ -27,6 +30,7 @@ from datasource_governance.domain.subjects import (
     grant_subject,
     key_subject,
     promotion_subject,
+    publication_subject,
     revocation_subject,
     withdrawal_subject,
 )
@@ -44,16 +48,19 @@ from datasource_governance.services.authority import (
 )
 from datasource_governance.services.declaring import Applied, apply_datasource
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
+from datasource_governance.services.publishing import PublicationRequest, Published
 from datasource_governance.services.staging import (
     StageRequest,
     create_stage,
     store_delivery_attestation,
 )
 from datasource_governance.signing import Signer, create_key, read_public_key
+from datasource_governance.sources.frames import from_data
 from datasource_governance.web.gateway import GATEWAY, Gateway
 from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance_tests.postgres import GovernanceDatabase, admin_connection
 
+TWO_ROWS = pa.table({"id": [1, 2]})
 ONE_ROW_AT_LEAST = {"version": "v1", "rules": [{"id": "r", "type": "row_count", "minimum": 1}]}
 TWO_APPROVALS = {"version": "v2", "required": True, "required_approvals": 2}
 
@@ -135,9 +142,15 @@ class World:
         revoke_key(self.application.work(), key, attestation)
 
     def declare(
-        self, quality=ONE_ROW_AT_LEAST, approval=None, promote="manual", retention=None
+        self,
+        quality=ONE_ROW_AT_LEAST,
+        approval=None,
+        promote="manual",
+        retention=None,
+        kind="static",
+        **settings,
     ) -> Applied:
-        governance = {"quality_policy": quality}
+        governance = {"quality_policy": quality, **settings}
         if approval is not None:
             governance["approval_policy"] = approval
         if retention is not None:
@@ -146,7 +159,7 @@ class World:
             canonical_bytes(
                 {
                     "id": self.datasource,
-                    "kind": "static",
+                    "kind": kind,
                     "source": {"folder": "deliveries"},
                     "promote": promote,
                     "governance": governance,
@@ -185,6 +198,32 @@ class World:
         work = self.application.work()
         return store_delivery_attestation(work, self.datasource, sha256, attestation)
 
+    def publication_attestation(
+        self, actor: str, key: str, table: pa.Table | None = None
+    ) -> Attestation:
+        """Sign for an inline output under a key, by default the default one."""
+        payload = TypedPayload(from_data(TWO_ROWS if table is None else table))
+        subject = publication_subject(
+            datasource=self.datasource,
+            partition="",
+            producer="flow",
+            idempotency_key=key,
+            checksum=self.application.evaluator().fingerprint(payload),
+        )
+        return self.signer(actor).attest(Action.PUBLICATION_CREATE, subject)
+
+    def store_artifact(self, table: pa.Table | None = None) -> ArtifactReference:
+        """Store a Parquet file for the datasource, by default of the default output."""
+        rows = TWO_ROWS if table is None else table
+        outlet = self.application.outlet()
+        return outlet.store(self.datasource, lambda file: pq.write_table(rows, file))
+
+    def publish(self, data: object = None, key: str = "k1", **request) -> Published:
+        """Publish an output for the datasource, by default two rows by `system`."""
+        named = {"producer": "flow", "datasource": self.datasource, **request}
+        data = TWO_ROWS if data is None else data
+        return self.application.publish(data, PublicationRequest(idempotency_key=key, **named))
+
     def present(self, stage: Stage) -> Stage:
         with self.application.work() as work:
             return work.stages.get(stage.id)
@@ -222,7 +261,8 @@ class World:
                 Action.STAGE_PROMOTE, promotion_subject(subject)
             )
         request = PromotionRequest(stage=stage.id, attestation=attestation, launch=launch)
-        return promote_stage(self.application.work(), request)
+        application = self.application
+        return promote_stage(application.work(), application.artifacts(), request)
 
     def set_clock(self, at: datetime) -> None:
         """Replace the database's clock, as only a test in a test database may."""
@@ -314,3 +354,10 @@ def new_world(database: GovernanceDatabase, directory: Path, tenant: str = "defa
     for number in (1, 2, 3):
         world.admit(f"approver-{number}", Role.APPROVER)
     return world
+
+
+def copied_world(origin: World, database: GovernanceDatabase, directory: Path) -> World:
+    """Return a world like another one, whose database was cloned, with its actors' keys."""
+    copied = settings(database, directory)
+    shutil.copytree(origin.application.settings.keys, copied.keys)
+    return World(Application(copied), database)

@@ -50,6 +50,12 @@ class LocalArtifacts:
             if stamp_of(file) != before:
                 raise tampered(artifact.locator, "it changed while it was read")
 
+    def version(self, datasource: str, artifact: StoredArtifact) -> str:
+        """See ports.artifacts.ArtifactBackend."""
+        check_reference(self.name, datasource, artifact)
+        with unbuffered(shielded(lambda: self._opened(artifact), UNREADABLE)) as file:
+            return str(stamp_of(file))
+
     def delete(self, locator: str) -> bool:
         """See ports.artifacts.ArtifactBackend."""
         names = names_of(locator)

@@ -72,6 +72,11 @@ class RemoteArtifacts:
         with shielded(lambda: self._copy(artifact), UNREADABLE) as file:
             yield file
 
+    def version(self, datasource: str, artifact: StoredArtifact) -> str:
+        """See ports.artifacts.ArtifactBackend."""
+        check_reference(self.name, datasource, artifact)
+        return shielded(lambda: self._version(artifact), UNREADABLE)
+
     def delete(self, locator: str) -> bool:
         """See ports.artifacts.ArtifactBackend."""
         names = names_of(locator)
@@ -103,6 +108,12 @@ class RemoteArtifacts:
                 check_bytes(file, artifact, copy)
             copy.seek(0)
             return unbuffered(os.dup(copy.fileno()))
+        raise missing(artifact.locator)
+
+    def _version(self, artifact: StoredArtifact) -> str:
+        filesystem, base = self._store
+        with contextlib.suppress(FileNotFoundError):
+            return str(filesystem.ukey(f"{base}/{artifact.locator}"))
         raise missing(artifact.locator)
 
     def _keep(self, partial: Partial, artifact: StoredArtifact) -> None:

@@ -156,4 +156,5 @@ def promote_signed(session: Application, author: Signer, stage_id: str) -> Promo
     with session.work() as work:
         subject = subject_of(work.stages.get(stage_id), work.tenant)
     attestation = author.attest(Action.STAGE_PROMOTE, promotion_subject(subject))
-    return promote_stage(session.work(), PromotionRequest(stage=stage_id, attestation=attestation))
+    request = PromotionRequest(stage=stage_id, attestation=attestation)
+    return promote_stage(session.work(), session.artifacts(), request)

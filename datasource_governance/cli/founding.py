@@ -25,8 +25,8 @@ def found(settings: Settings) -> Application:
 
     It is what must be there before the webserver starts: an administrator, whose key is made in the
     key directory if it is not there; the webserver's own key, registered to attest for others; an
-    actor that signs checkpoints; and `system`, which may read, so that pipelines can load what is
-    in force. What is there already stays as it is.
+    actor that signs checkpoints; and `system`, which may read and publish, so that pipelines can
+    load what is in force and bring outputs in. What is there already stays as it is.
 
     Raises:
         GuardError: `tenant_exists` when somebody else administers the tenant, `key_taken` when the
@@ -41,7 +41,8 @@ def found(settings: Settings) -> Application:
         _register_gateway(application, administrator)
         admit(application, settings.checkpoint_actor, Role.VIEWER)
         apply_declarations(application, administrator)
-        grant_signed(application, administrator, SYSTEM, Role.STEWARD)
+        for role in (Role.STEWARD, Role.PRODUCER):
+            grant_signed(application, administrator, SYSTEM, role)
         failed.pop_all()
     return application
 

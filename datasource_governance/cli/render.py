@@ -11,6 +11,7 @@ from rich.table import Table
 from datasource_governance.cli.output import instant
 from datasource_governance.domain.approval import Decision, Quorum
 from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.publication import Publication
 from datasource_governance.domain.stage import Stage
 
 _DETAILS = ("affected", "rows", "reason")
@@ -19,6 +20,9 @@ _COLOURS = {
     "passed": "green",
     "ready": "green",
     "promoted": "green",
+    "published": "green",
+    "published_with_warnings": "yellow",
+    "review_required": "yellow",
     "awaiting_approval": "yellow",
     "review": "yellow",
     "warning": "yellow",
@@ -91,6 +95,27 @@ def stage_table(stages: Sequence[Stage]) -> Table:
             str(stage.row_count),
             stage.creator,
             instant(stage.created_at),
+        )
+    return table
+
+
+def publication_table(publications: Sequence[Publication]) -> Table:
+    """Return publications, one a line."""
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("publication", "datasource", "state"):
+        table.add_column(name, no_wrap=True)
+    for name in ("partition", "producer", "key", "by", "created (UTC)"):
+        table.add_column(name, overflow="fold")
+    for one in publications:
+        table.add_row(
+            one.id,
+            one.datasource,
+            coloured(one.state),
+            _text(one.partition),
+            _text(one.producer),
+            _text(one.idempotency_key),
+            one.actor,
+            instant(one.created_at),
         )
     return table
 

@@ -303,9 +303,10 @@ def _check_separation(policy: ApprovalPolicy, stage: Stage, actor: ActorId) -> N
     if not policy.separation_of_duties:
         return
     if stage.creator == UNATTESTED:
+        again = "publish it again under a new key" if stage.publication else "create it again"
         raise GuardError(
             f"nobody is proven to have created stage {stage.id}, so nobody can be told apart from "
-            "its creator; create the stage again with an attestation: stage create",
+            f"its creator; {again}, signed, or in a run that somebody launched who signed in",
             code="creator_unknown",
             stage=stage.id,
         )

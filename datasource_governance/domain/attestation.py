@@ -36,6 +36,7 @@ class Action(StrEnum):
     STAGE_APPROVE = "stage.approve"
     STAGE_REJECT = "stage.reject"
     STAGE_PROMOTE = "stage.promote"
+    PUBLICATION_CREATE = "publication.create"
     RUN_LAUNCH = "run.launch"
     DATASOURCE_APPLY = "datasource.apply"
     KEY_REGISTER = "key.register"

@@ -55,13 +55,20 @@ class Promote(StrEnum):
     AUTOMATIC = "automatic"
 
 
+class ArtifactEvaluation(StrEnum):
+    """Who evaluates the rules about rows of an artifact: this package, or whoever made it."""
+
+    HERE = "here"
+    EVIDENCE = "evidence"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Datasource:
     """One declared datasource.
 
     `folder` is where deliveries are put, relative to the state directory; None: nothing is
-    delivered as files. A policy that is None is not declared. With `allow_supplied_policy` a stage
-    may bring the quality policy it is validated by.
+    delivered as files. A policy that is None is not declared. With `allow_supplied_policy` an
+    output may bring the quality policy it is validated by.
     """
 
     id: str
@@ -77,6 +84,7 @@ class Datasource:
     approval_policy: ApprovalPolicy | None
     retention_policy: RetentionPolicy | None
     allow_supplied_policy: bool
+    artifact_evaluation: ArtifactEvaluation = ArtifactEvaluation.EVIDENCE
 
 
 def parse_datasource(
@@ -204,6 +212,7 @@ _UNGOVERNED = {
     "approval_policy": None,
     "retention_policy": None,
     "allow_supplied_policy": False,
+    "artifact_evaluation": ArtifactEvaluation.EVIDENCE,
 }
 
 
@@ -214,6 +223,11 @@ def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
             Key("approval_policy", _Policy(parse_approval_policy, files)),
             Key("retention_policy", _Policy(parse_retention_policy, files)),
             Key("allow_supplied_policy", Flag(), default=False),
+            Key(
+                "artifact_evaluation",
+                Choice(ArtifactEvaluation),
+                default=ArtifactEvaluation.EVIDENCE,
+            ),
         ),
         build=dict[str, object],
     )

@@ -15,6 +15,7 @@ EXPIRING = "stage.expiring"
 """Kind of the event that an approval of a waiting stage expires soon."""
 EVENT_TYPES = (
     "datasource.governance.applied",
+    "datasource.publication.published",
     "datasource.stage.created",
     "datasource.stage.decided",
     "datasource.stage.expiring",

@@ -23,6 +23,11 @@ def promotion_job_name(datasource: str) -> str:
     return f"promote_{datasource}"
 
 
+def publication_job_name(datasource: str) -> str:
+    """Return the name of the job that publishes an output."""
+    return f"publish_{datasource}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLaunch:
     """One run: its id, its job, what of it was selected, and the hash of its configuration.
@@ -43,6 +48,10 @@ class RunLaunch:
     def promotes(self, datasource: str) -> bool:
         """Tell whether whoever launched it meant to promote a stage of a datasource."""
         return self._means(promotion_job_name(datasource), f"{datasource}/current")
+
+    def publishes(self, datasource: str) -> bool:
+        """Tell whether whoever launched it meant to publish an output for a datasource."""
+        return self._means(publication_job_name(datasource), f"{datasource}/current")
 
     def _means(self, job: str, asset: str) -> bool:
         return asset in self.assets if self.assets else job == self.job

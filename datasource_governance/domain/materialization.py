@@ -30,12 +30,17 @@ class Disposition(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materialization:
-    """One immutable revision. `provenance` are the canonical bytes of how it came to be."""
+    """What a stage or a publication became. `provenance` are the canonical bytes of how it did.
+
+    It is of exactly one of the two. `revision` is its number among those that became current, None
+    for one that a publication is reviewed for. `artifact` is the reference, in canonical bytes, to
+    a payload that is not kept inline.
+    """
 
     id: str
     datasource: str
-    stage: str
-    revision: int
+    stage: str | None
+    revision: int | None
     schema: bytes
     payload_fingerprint: Sha256
     payload_sha256: Sha256
@@ -45,6 +50,9 @@ class Materialization:
     created_by: ActorId
     created_at: datetime
     disposition: Disposition = Disposition.RETAINED
+    publication: str | None = None
+    partition: str = ""
+    artifact: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,7 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
             "attestation": stage.attestation_id,
             "delivery_sha256": stage.delivery_sha256,
             "created_at": stage.created_at.isoformat(),
+            **({} if stage.publication is None else {"publication": stage.publication}),
         },
         "policies": {
             "quality": stage.quality_policy_hash,
@@ -166,6 +175,8 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
         provenance=canonical_bytes(provenance),
         created_by=promoter.actor,
         created_at=now,
+        partition=stage.partition,
+        artifact=stage.artifact,
     )
 
 

@@ -21,16 +21,26 @@ class PolicyKind(StrEnum):
     RETENTION = "retention"
 
 
+class PolicySource(StrEnum):
+    """Whose quality policy an output or a stage was validated by."""
+
+    INHERITED = "inherited"
+    SUPPLIED = "supplied"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyVersion:
-    """One recorded policy. `document` are the canonical bytes that `hash` is over."""
+    """One recorded policy. `document` are the canonical bytes that `hash` is over.
+
+    `attestation_id` says who brought it; None for one that `system` supplied with an output.
+    """
 
     datasource: str
     kind: PolicyKind
     hash: Sha256
     version: str | None
     document: bytes
-    attestation_id: str
+    attestation_id: str | None
     created_at: datetime
 
 

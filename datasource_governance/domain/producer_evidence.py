@@ -7,6 +7,7 @@ known, never as passed.
 Source: SPEC section 10; acceptance decision PUBLISH_EVIDENCE; facts I-067 and I-068.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -146,9 +147,14 @@ def needs_content(rule: Rule) -> bool:
 
 
 def judge_evidence(
-    evidence: ProducerEvidence | None, policy: QualityPolicy, artifact: StoredArtifact
+    evidence: ProducerEvidence | None,
+    policy: QualityPolicy,
+    artifact: StoredArtifact,
+    known: Collection[str] = (),
 ) -> Judgement:
     """Return what evidence is worth for an artifact, under the policy in force.
+
+    The rules in `known` were evaluated here, and need no result of the producer.
 
     The first of these that applies: unbound (another artifact or policy, or a rule that the policy
     has not), failed (an error rule failed or could not be evaluated), partial (a rule of the policy
@@ -156,7 +162,8 @@ def judge_evidence(
     of the policy needs one.
     """
     if evidence is None:
-        return Judgement.MISSING if any(map(needs_content, policy.rules)) else Judgement.ACCEPTED
+        unknown = (rule for rule in policy.rules if rule.id not in known)
+        return Judgement.MISSING if any(map(needs_content, unknown)) else Judgement.ACCEPTED
     given = {result.id: result.status for result in evidence.results}
     severities = {rule.id: rule.severity for rule in policy.rules}
     if not _is_bound(evidence, policy, artifact) or not severities.keys() >= given.keys():
@@ -168,7 +175,7 @@ def judge_evidence(
     }
     found = (
         (Severity.ERROR in not_passed, Judgement.FAILED),
-        (given.keys() != severities.keys(), Judgement.PARTIAL),
+        (not severities.keys() <= {*given, *known}, Judgement.PARTIAL),
         (ResultStatus.DEFERRED in given.values(), Judgement.DEFERRED),
         (Severity.WARNING in not_passed, Judgement.WARNINGS),
     )

@@ -18,7 +18,9 @@ from enum import StrEnum
 
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.approval_policy import ApprovalPolicy
-from datasource_governance.domain.canonical import Json, Sha256, document_digest
+from datasource_governance.domain.artifact import FORMAT as ARTIFACT_FORMAT
+from datasource_governance.domain.canonical import Json, Sha256, digest, document_digest
+from datasource_governance.domain.policy_version import PolicySource
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import EVALUATOR_VERSION, Outcome, Validation
 from datasource_governance.errors import GuardError
@@ -45,6 +47,9 @@ class Stage:
 
     `payload_fingerprint` is the content's, `payload_sha256` that of the stored bytes; `base` is the
     materialization that was current when the stage was validated, or None.
+
+    A stage that a producer's output waits in names its `publication`; where the payload is an
+    artifact, `artifact` is its reference in canonical bytes, and nothing is kept inline.
     """
 
     id: str
@@ -69,6 +74,9 @@ class Stage:
     validation_hash: Sha256
     created_at: datetime
     state: StageState
+    publication: str | None = None
+    partition: str = ""
+    artifact: bytes | None = None
 
     def fingerprint(self, tenant: str) -> Sha256:
         """Return the digest that identifies what is decided about (SPEC section 6)."""
@@ -90,6 +98,18 @@ class Stage:
             "quality_policy_hash": self.quality_policy_hash,
             "policy_source": self.policy_source,
             "evaluator_version": self.evaluator_version,
+            **self._published(),
+        }
+
+    def _published(self) -> dict[str, Json]:
+        """Return what only the stage of a publication has."""
+        if self.publication is None:
+            return {}
+        artifact = self.artifact
+        return {
+            "publication": self.publication,
+            "partition": self.partition,
+            "artifact_hash": None if artifact is None else digest(ARTIFACT_FORMAT, artifact),
         }
 
 
@@ -136,7 +156,7 @@ def new_stage(
         quality_policy_hash=validation.policy_hash,
         approval_policy_hash=target.approval_policy_hash,
         approval_required=required,
-        policy_source="inherited",
+        policy_source=PolicySource.INHERITED,
         evaluator_version=EVALUATOR_VERSION,
         outcome=validation.outcome,
         validation=validation.hashed_bytes(),
@@ -153,12 +173,18 @@ def _first_state(outcome: Outcome, *, approval_required: bool) -> StageState:
 
 
 def changed_since(stage: Stage, target: Target) -> list[str]:
-    """Return what the stage is bound to that is no longer the target's present one."""
+    """Return what the stage is bound to that is no longer the target's present one.
+
+    A supplied quality policy is bound to the permission to supply one.
+    """
+    quality: tuple[object, object] = (stage.quality_policy_hash, target.quality_policy_hash)
+    if stage.policy_source == PolicySource.SUPPLIED:
+        quality = (True, target.allow_supplied_policy)
     return [
         name
         for name, bound, present in (
             ("base materialization", stage.base, target.current),
-            ("quality policy", stage.quality_policy_hash, target.quality_policy_hash),
+            ("quality policy", *quality),
             ("approval policy", stage.approval_policy_hash, target.approval_policy_hash),
         )
         if bound != present

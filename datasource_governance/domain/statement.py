@@ -30,6 +30,8 @@ FINGERPRINT = "datasourceGovernancePayloadV1"
 """Name of the digest that is the payload's fingerprint, beside that of its bytes."""
 _MOVES = ("state", "disposition")
 """What later transitions change, so that no statement about a promotion can hold it."""
+_PUBLISHED = ("publication", "partition", "artifact")
+"""What only an output of a producer has; without a value it counts as no column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,11 @@ def _facts(entry: Entry) -> dict[str, Json]:
 
 def _columns(row: Stage | Materialization) -> dict[str, object]:
     """Return the columns of a row that never change, of which evidence has the digest."""
-    return {name: _text(value) for name, value in asdict(row).items() if name not in _MOVES}
+    return {
+        name: _text(value)
+        for name, value in asdict(row).items()
+        if name not in _MOVES and (value or name not in _PUBLISHED)
+    }
 
 
 def _text(value: object) -> object:

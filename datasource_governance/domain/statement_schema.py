@@ -23,12 +23,16 @@ _JSON: Schema = {
 }
 
 
+_PUBLISHED: dict[str, Schema] = {"publication": _TEXT, "partition": _TEXT, "artifact": _JSON}
+"""What only an output of a producer has: where it is left out, there is none."""
+
+
 def _object(description: str, **properties: Schema) -> Schema:
     return {
         "type": "object",
         "description": description,
         "properties": properties,
-        "required": sorted(properties),
+        "required": sorted(properties.keys() - _PUBLISHED.keys()),
         "additionalProperties": False,
     }
 
@@ -51,6 +55,7 @@ _MATERIALIZATION = _object(
     provenance=_JSON,
     created_by=_TEXT,
     created_at=_INSTANT,
+    **_PUBLISHED,
 )
 _STAGE = _object(
     "The candidate that was decided about; the entry of its creation commits to all of it.",
@@ -76,6 +81,7 @@ _STAGE = _object(
     validation=_JSON,
     validation_hash=_DIGEST,
     created_at=_INSTANT,
+    **_PUBLISHED,
 )
 _APPROVAL = _object(
     "The quorum that held at the promotion, with every decision that did not count and why.",

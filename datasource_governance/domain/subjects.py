@@ -44,6 +44,31 @@ def promotion_subject(subject: Subject) -> dict[str, Json]:
     return subject.document()
 
 
+def publication_subject(
+    *,
+    datasource: str,
+    partition: str,
+    producer: str,
+    idempotency_key: str,
+    checksum: Sha256,
+    supplied_policy: Sha256 | None = None,
+) -> dict[str, Json]:
+    """Return what a producer signs: this output, for this datasource, under this key.
+
+    `checksum` is the content fingerprint of an inline payload, and the SHA-256 of an artifact;
+    `supplied_policy` is the hash of a quality policy that comes with the output.
+    """
+    supplied = {} if supplied_policy is None else {"quality_policy": supplied_policy}
+    return {
+        "datasource": datasource,
+        "partition": partition,
+        "producer": producer,
+        "idempotency_key": idempotency_key,
+        "payload": checksum,
+        **supplied,
+    }
+
+
 def launch_subject(launch: RunLaunch) -> dict[str, Json]:
     """Return what is signed for whoever launches a run: this run, exactly as it is launched."""
     return {
@@ -81,6 +106,8 @@ def apply_subject(declaration: Datasource) -> dict[str, Json]:
         "datasource": declaration.id,
         "kind": declaration.kind,
         "promotion": declaration.promote,
+        "artifact_evaluation": declaration.artifact_evaluation,
+        "allow_supplied_policy": declaration.allow_supplied_policy,
         "quality_policy": _hash(declaration.quality_policy),
         "approval_policy": _hash(declaration.approval_policy),
         "retention_policy": _hash(declaration.retention_policy),

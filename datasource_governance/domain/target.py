@@ -3,7 +3,7 @@
 Source: SPEC sections 1 ("Datasource"), 6 and 7.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from datasource_governance.domain.canonical import Sha256, canonical_bytes
@@ -14,7 +14,11 @@ class Target:
     """One datasource as it stands: policies in force, current materialization, revision.
 
     `revision` counts the materializations that became current; it is what the current pointer is
-    compared and swapped by. `promotion` is `manual` or `automatic`.
+    compared and swapped by. `promotion` is `manual` or `automatic`, `artifact_evaluation` is
+    `evidence` or `here`.
+
+    `current` is what is in force in `partition`, which is empty for a datasource without; of a
+    partition, `unpartitioned` is what is in force beside all partitions.
     """
 
     datasource: str
@@ -26,7 +30,21 @@ class Target:
     current: str | None
     revision: int
     created_at: datetime
+    artifact_evaluation: str = "evidence"
+    allow_supplied_policy: bool = False
+    partition: str = ""
+    unpartitioned: str | None = None
 
     def settings(self) -> bytes:
         """Return the declared settings that guards read, as canonical bytes."""
-        return canonical_bytes({"promotion": self.promotion})
+        return canonical_bytes(
+            {
+                "promotion": self.promotion,
+                "artifact_evaluation": self.artifact_evaluation,
+                "allow_supplied_policy": self.allow_supplied_policy,
+            }
+        )
+
+    def moved_to(self, materialization: str) -> "Target":
+        """Return it with another materialization in force, which is its next revision."""
+        return replace(self, current=materialization, revision=self.revision + 1)

@@ -90,7 +90,11 @@ class RuleOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The complete evidence of one validation. Equal payload, policy and evaluator: equal bytes."""
+    """The complete evidence of one validation. Equal payload, policy and evaluator: equal bytes.
+
+    `left_open` are the rules that only the producer of an artifact can answer for and did not; they
+    are told as not evaluated.
+    """
 
     policy_version: str
     policy_hash: Sha256
@@ -102,15 +106,20 @@ class Validation:
     fingerprint: Sha256
     engine: str
     notices: tuple[str, ...] = ()
+    left_open: frozenset[str] = frozenset()
 
     @property
     def outcome(self) -> Outcome:
-        """Blocked by an error rule or a breaking change; review for any warning; else ready."""
+        """Blocked by an error rule or a breaking change; review for any warning; else ready.
+
+        A rule that is left open does not block: somebody has to look.
+        """
         not_passed = [rule for rule in self.rules if rule.status is not Status.PASSED]
         classification = self.schema_diff.classification if self.schema_diff else None
         if classification is Classification.BREAKING:
             return Outcome.BLOCKED
-        if any(rule.severity is Severity.ERROR for rule in not_passed):
+        blocking = (rule for rule in not_passed if rule.id not in self.left_open)
+        if any(rule.severity is Severity.ERROR for rule in blocking):
             return Outcome.BLOCKED
         if not_passed or classification is Classification.WARNING:
             return Outcome.REVIEW

@@ -3,11 +3,14 @@
 Source: SPEC section 5.
 """
 
+import importlib
 import os
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from datasource_governance.domain.artifact import MediaType
+from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
@@ -30,6 +33,9 @@ from datasource_governance.sources.scan import decoded_bytes, scan_file
 
 if TYPE_CHECKING:
     from datasource_governance.sources.sql.read import SqlSource
+
+
+_LOADING = Lock()
 
 
 class PanderaEvaluator:
@@ -55,11 +61,23 @@ class PanderaEvaluator:
             EvaluationError: the payload is malformed or something went wrong; with neither a value,
                 nor cause, nor context.
         """
+        _load(self._engine)
         # Only the payload is a local here, so a traceback that prints locals prints no table.
         validation = attempt(lambda: self._validation(policy, _typed(payload), previous))
         if validation is None:
             raise not_evaluable()
         return validation
+
+    def fingerprint(self, payload: Payload) -> Sha256:
+        """Return the fingerprint of the content, as in a validation.
+
+        Raises:
+            EvaluationError: as `validate`.
+        """
+        found = attempt(lambda: fingerprint(_typed(payload).table)[0])
+        if found is None:
+            raise not_evaluable()
+        return found
 
     def _validation(
         self, policy: QualityPolicy, payload: TypedPayload, previous: TableSchema | None
@@ -80,6 +98,16 @@ class PanderaEvaluator:
             engine=self._engine,
             notices=outcomes.notices(table.column_names, rows_numbered=payload.rows_numbered),
         )
+
+
+def _load(engine: Engine) -> None:
+    """Import Pandera for an engine, one thread at a time.
+
+    Its modules import each other in circles, so threads that begin at different ones block, and
+    Python then lets one of them fail.
+    """
+    with _LOADING:
+        importlib.import_module(f"pandera.{engine}")
 
 
 def _typed(payload: Payload) -> TypedPayload:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, func, insert, select, update
+from sqlalchemy import Table, bindparam, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from datasource_governance.domain.canonical import Sha256
@@ -37,6 +37,19 @@ from datasource_governance.persistence.rows import (
 _BATCH = 1000
 _BY_STAGE = {"stage": "id", "stage_payload": "stage", "decision": "stage"}
 """The tables, and the column naming the stage, that a decision about a stage rests on."""
+_APPEND = (
+    update(tables.evidence_head)
+    .where(tables.evidence_head.c.tenant == bindparam("tenant"))
+    .where(tables.evidence_head.c.chain == bindparam("chain"))
+    .values(sequence=bindparam("sequence"), entry_hash=bindparam("entry_hash"))
+    .add_cte(
+        insert(tables.evidence)
+        .values({column: bindparam(f"{column.name}") for column in tables.evidence.c})
+        .cte("entry")
+    )
+)
+"""An entry and the head that it becomes, in one statement, because everybody else of its chain
+waits until the commit."""
 
 RowCommitments = dict[tuple[str, Key], tuple[Sha256, Sha256 | None]]
 
@@ -53,17 +66,15 @@ class PostgresEvidence:
         head = self._lock_head(chain)
         entry = link(head, kind=kind, subject=subject, facts=facts, rows=self._rows.notes, at=at)
         columns = {column.name: getattr(entry, column.name) for column in tables.evidence.columns}
-        self._rows.connection.execute(insert(tables.evidence), columns)
-        self._rows.connection.execute(
-            update(tables.evidence_head)
-            .where(self._rows.mine(tables.evidence_head, chain=chain))
-            .values(sequence=entry.sequence, entry_hash=entry.entry_hash)
-        )
+        self._rows.connection.execute(_APPEND, columns)
         self._rows.notes.clear()
         return entry
 
     def _lock_head(self, chain: str) -> Head:
         self._rows.locks.take(Place.CHAIN, chain)
+        known = self._rows.find_and_lock(tables.evidence_head, chain=chain)
+        if known is not None:
+            return Head(**known)
         first = {
             "tenant": self._rows.tenant,
             "chain": chain,
@@ -71,8 +82,8 @@ class PostgresEvidence:
             "entry_hash": genesis(self._rows.tenant, chain),
         }
         self._rows.connection.execute(upsert(tables.evidence_head).on_conflict_do_nothing(), first)
-        query = self._rows.of(tables.evidence_head, chain=chain).with_for_update()
-        return Head(**self._rows.one(query, f"chain {chain!r}"))
+        added = self._rows.find_and_lock(tables.evidence_head, chain=chain)
+        return Head(**self._rows.known(added, f"chain {chain!r}"))
 
     def heads_with_lock(self, chain: str) -> Mapping[str, Head]:
         self._lock_head(chain)

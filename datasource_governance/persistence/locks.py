@@ -1,7 +1,8 @@
 """What a transaction locks, in one order for all, so that no two ever wait for each other.
 
-Keys and grants come first: whatever rests on them holds them, so that a revocation or withdrawal
-comes before it or after it as a whole. Then datasources and stages by id, chains last.
+The key of a publication comes first, so that its attempts wait for nothing else. Then keys and
+grants: whatever rests on them holds them, so that a revocation or withdrawal comes before it or
+after it as a whole. Then datasources and stages by id, chains last.
 
 Source: SPEC section 17 ("lock order"); facts on concurrency, 4.1, E1 and E6: an advisory lock is a
 statement of its own, its key 64 bits, signed.
@@ -10,7 +11,7 @@ statement of its own, its key 64 bits, signed.
 from enum import IntEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import BigInteger, Select, bindparam, func, select
 
 from datasource_governance.domain.canonical import digest
 from datasource_governance.errors import GovernanceError
@@ -18,16 +19,22 @@ from datasource_governance.persistence.connection import Connection
 
 _HEX_DIGITS_OF_64_BITS = 16
 _AUTHORITY = "authority"
+_PUBLICATION = "publication"
 _CHANGING, _HOLDING = "changing", "holding"
+_KEY = bindparam("key", type_=BigInteger)
+_EXCLUSIVE = select(func.pg_advisory_xact_lock(_KEY))
+_SHARED = select(func.pg_advisory_xact_lock_shared(_KEY))
+_IF_FREE = select(func.pg_try_advisory_xact_lock(_KEY))
 
 
 class Place(IntEnum):
     """Where a lock comes in the order; within a place they are taken by name."""
 
-    AUTHORITY = 1
-    DATASOURCE = 2
-    STAGE = 3
-    CHAIN = 4
+    PUBLICATION = 1
+    AUTHORITY = 2
+    DATASOURCE = 3
+    STAGE = 4
+    CHAIN = 5
 
 
 class Locks:
@@ -62,21 +69,27 @@ class Locks:
     def hold_authority(self) -> None:
         """Keep keys and grants as they are. Any number of transactions may."""
         if (Place.AUTHORITY, _CHANGING) not in self._taken and self.take(Place.AUTHORITY, _HOLDING):
-            self._run(func.pg_advisory_xact_lock_shared(self._key(_AUTHORITY)))
+            self._run(_SHARED, self._key(_AUTHORITY))
 
     def change_authority(self) -> None:
         """Wait until nobody else changes or holds keys and grants."""
         if self.take(Place.AUTHORITY, _CHANGING):
-            self._run(func.pg_advisory_xact_lock(self._key(_AUTHORITY)))
+            self._run(_EXCLUSIVE, self._key(_AUTHORITY))
+
+    def publication_key(self, producer: str, idempotency_key: str) -> None:
+        """Wait until no other attempt of a producer under a key goes on."""
+        key = self._key(_PUBLICATION, producer, idempotency_key)
+        if self.take(Place.PUBLICATION, str(key)):
+            self._run(_EXCLUSIVE, key)
 
     def take_turn(self, name: str) -> bool:
         """Take a lock if nobody has it, without waiting, so out of any order; tell whether so."""
-        return bool(self._run(func.pg_try_advisory_xact_lock(self._key(name))))
+        return bool(self._run(_IF_FREE, self._key(name)))
 
-    def _run(self, lock: ColumnElement[Any]) -> object:
-        return self._connection.execute(select(lock)).scalar_one()
+    def _run(self, lock: Select[Any], key: int) -> object:
+        return self._connection.execute(lock, {"key": key}).scalar_one()
 
-    def _key(self, name: str) -> int:
-        parts = (self._tenant.encode(), name.encode())
+    def _key(self, *names: str) -> int:
+        parts = (self._tenant.encode(), *(name.encode() for name in names))
         unsigned = int(digest("datasource_governance/lock/v1", *parts)[:_HEX_DIGITS_OF_64_BITS], 16)
         return unsigned - 2**64 if unsigned >= 2**63 else unsigned

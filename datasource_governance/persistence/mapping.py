@@ -14,7 +14,8 @@ from datasource_governance.domain.canonical import Sha256, load_canonical
 from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import Entry
 from datasource_governance.domain.materialization import Disposition, Materialization
-from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
+from datasource_governance.domain.publication import Publication, PublicationState
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Outcome
@@ -33,13 +34,13 @@ def target_row(target: Target) -> dict[str, object]:
         "approval_policy_hash": target.approval_policy_hash,
         "retention_policy_hash": target.retention_policy_hash,
         "settings": target.settings(),
-        "current_materialization": target.current,
+        "current_materialization": target.unpartitioned if target.partition else target.current,
         "revision": target.revision,
     }
 
 
-def target(row: Row) -> Target:
-    """Return the datasource of a row."""
+def target(row: Row, partition: str = "", current: str | None = None) -> Target:
+    """Return the datasource of a row, as it stands in a partition if one is named."""
     settings = load_canonical(row["settings"])
     if not isinstance(settings, dict):
         raise TypeError("settings are a JSON object")
@@ -50,9 +51,13 @@ def target(row: Row) -> Target:
         approval_policy_hash=row["approval_policy_hash"],
         retention_policy_hash=row["retention_policy_hash"],
         promotion=str(settings["promotion"]),
-        current=row["current_materialization"],
+        artifact_evaluation=str(settings.get("artifact_evaluation", "evidence")),
+        allow_supplied_policy=settings.get("allow_supplied_policy") is True,
+        current=current if partition else row["current_materialization"],
         revision=row["revision"],
         created_at=row["created_at"],
+        partition=partition,
+        unpartitioned=row["current_materialization"] if partition else None,
     )
 
 
@@ -61,10 +66,17 @@ def flat_row(value: object) -> dict[str, object]:
     return asdict(value)  # type: ignore[call-overload, no-any-return]  # every caller passes a dataclass
 
 
+def partitioned_row(value: object) -> dict[str, object]:
+    """Return the columns of a dataclass whose fields are the columns, and no partition is null."""
+    row = flat_row(value)
+    return {**row, "partition": row["partition"] or None}
+
+
 def stage(row: Row) -> Stage:
     """Return the stage of a row."""
     return Stage(
-        **_without(row, "tenant", "outcome", "state"),
+        **_without(row, "tenant", "outcome", "partition", "state"),
+        partition=row["partition"] or "",
         outcome=Outcome(row["outcome"]),
         state=StageState(row["state"]),
     )
@@ -103,7 +115,19 @@ def decision(row: Row) -> Decision:
 def materialization(row: Row) -> Materialization:
     """Return the materialization of a row."""
     return Materialization(
-        **_without(row, "tenant", "disposition"), disposition=Disposition(row["disposition"])
+        **_without(row, "tenant", "disposition", "partition"),
+        partition=row["partition"] or "",
+        disposition=Disposition(row["disposition"]),
+    )
+
+
+def publication(row: Row) -> Publication:
+    """Return the publication of a row."""
+    return Publication(
+        **_without(row, "tenant", "partition", "policy_source", "state"),
+        partition=row["partition"] or "",
+        policy_source=PolicySource(row["policy_source"]),
+        state=PublicationState(row["state"]),
     )
 
 

@@ -7,19 +7,34 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, and_, exists, func, insert, literal, or_, select, tuple_
+from sqlalchemy import (
+    JSON,
+    Select,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
 
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import RowCommitment, commit_columns
 from datasource_governance.domain.materialization import Materialization
-from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
+from datasource_governance.domain.schema import TableSchema
+from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.locks import Place
-from datasource_governance.persistence.rows import Rows, row_key
+from datasource_governance.persistence.rows import Row, Rows, row_key
 
 
 class PostgresDatasources:
@@ -28,13 +43,21 @@ class PostgresDatasources:
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    def get(self, datasource: str) -> Target:
+    def get(self, datasource: str, partition: str = "") -> Target:
         query = self._rows.of(tables.datasource, id=datasource)
-        return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
+        return self._target(self._rows.one(query, f"datasource {datasource!r}"), partition)
 
-    def get_for_update(self, datasource: str) -> Target:
+    def get_for_update(self, datasource: str, partition: str = "") -> Target:
         query = self._locked(datasource)
-        return mapping.target(self._rows.one(query, f"datasource {datasource!r}"))
+        return self._target(self._rows.one(query, f"datasource {datasource!r}"), partition)
+
+    def _target(self, row: Row, partition: str) -> Target:
+        if not partition:
+            return mapping.target(row)
+        # In a statement of its own, so that it sees what was committed before the lock was given.
+        named = {"datasource": row["id"], "partition": partition}
+        found = self._rows.first(self._rows.of(tables.current_partition, **named))
+        return mapping.target(row, partition, found["materialization"] if found else None)
 
     def find(self, datasource: str) -> Target | None:
         row = self._rows.first(self._locked(datasource))
@@ -54,6 +77,20 @@ class PostgresDatasources:
 
     def change(self, target: Target, *, revision: int) -> None:
         self._rows.change(tables.datasource, mapping.target_row(target), revision=revision)
+
+    def move(self, target: Target, materialization: str) -> Target:
+        moved = target.moved_to(materialization)
+        self.change(moved, revision=target.revision)
+        if target.partition:
+            row = {
+                "datasource": target.datasource,
+                "partition": target.partition,
+                "materialization": materialization,
+                "revision": moved.revision,
+            }
+            write = self._rows.insert if target.current is None else self._rows.change
+            write(tables.current_partition, row)
+        return moved
 
     def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
         query = self._rows.of(
@@ -99,26 +136,52 @@ class PostgresStages:
         row = self._rows.first(self._rows.of(tables.stage, **created))
         return mapping.stage(row) if row else None
 
-    def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
+    def of_publication(self, publication: str) -> Stage | None:
+        row = self._rows.first(self._rows.of(tables.stage, publication=publication))
+        return mapping.stage(row) if row else None
+
+    def list(
+        self,
+        datasource: str | None,
+        states: Collection[StageState],
+        partition: str | None = None,
+    ) -> Sequence[Stage]:
         table = tables.stage
         query = self._rows.of(table).order_by(table.c.created_at.desc(), table.c.id)
         if datasource is not None:
             query = query.where(table.c.datasource == datasource)
         if states:
             query = query.where(table.c.state.in_(sorted(states)))
+        if partition is not None:
+            query = query.where(table.c.partition.is_not_distinct_from(partition or None))
         return [mapping.stage(row) for row in self._rows.all(query)]
 
     def unsettled(self, datasource: str) -> Sequence[Stage]:
         stage, target, decision = tables.stage, tables.datasource, tables.decision
+        part = tables.current_partition
         decided = exists().where(self._rows.mine(decision), decision.c.stage == stage.c.id)
+        current = case(
+            (stage.c.partition.is_(None), target.c.current_materialization),
+            else_=part.c.materialization,
+        )
         moved = or_(
-            stage.c.base.is_distinct_from(target.c.current_materialization),
-            stage.c.quality_policy_hash.is_distinct_from(target.c.quality_policy_hash),
+            stage.c.base.is_distinct_from(current),
+            and_(
+                stage.c.policy_source == PolicySource.INHERITED,
+                stage.c.quality_policy_hash.is_distinct_from(target.c.quality_policy_hash),
+            ),
             stage.c.approval_policy_hash.is_distinct_from(target.c.approval_policy_hash),
         )
         query = (
             self._rows.of(stage, datasource=datasource)
             .join(target, and_(self._rows.mine(target), target.c.id == stage.c.datasource))
+            .outerjoin(
+                part,
+                and_(
+                    self._rows.mine(part, datasource=datasource),
+                    part.c.partition == stage.c.partition,
+                ),
+            )
             .where(stage.c.state.in_(sorted(OPEN_STATES)))
             .where(or_(decided, moved, stage.c.state == StageState.READY))
             .order_by(stage.c.created_at, stage.c.id)
@@ -149,12 +212,13 @@ class PostgresStages:
         query = self._rows.of(table, datasource=datasource).where(table.c.id.in_(sorted(stages)))
         return {row["id"] for row in self._rows.all(query.with_only_columns(table.c.id))}
 
-    def add(self, stage: Stage, payload: bytes) -> None:
-        self._rows.insert(tables.stage, mapping.flat_row(stage))
-        self._rows.insert(tables.stage_payload, {"stage": stage.id, "payload": payload})
+    def add(self, stage: Stage, payload: bytes | None) -> None:
+        self._rows.insert(tables.stage, mapping.partitioned_row(stage))
+        if payload is not None:
+            self._rows.insert(tables.stage_payload, {"stage": stage.id, "payload": payload})
 
     def change_state(self, stage: Stage, state: StageState) -> None:
-        self._rows.change(tables.stage, mapping.flat_row(replace(stage, state=state)))
+        self._rows.change(tables.stage, mapping.partitioned_row(replace(stage, state=state)))
 
     def payload_sha256(self, stage: str) -> Sha256:
         table = tables.stage_payload
@@ -207,6 +271,12 @@ class PostgresMaterializations:
             self._rows.one(query, f"materialization {materialization!r}")
         )
 
+    def schema(self, materialization: str) -> TableSchema:
+        query = self._rows.of(tables.materialization, id=materialization)
+        alone = query.with_only_columns(tables.materialization.c.schema)
+        what = f"materialization {materialization!r}"
+        return parse_schema(self._rows.one(alone, what)["schema"])
+
     def of_stage(self, stage: str) -> Materialization | None:
         row = self._rows.first(self._rows.of(tables.materialization, stage=stage))
         return mapping.materialization(row) if row else None
@@ -216,6 +286,7 @@ class PostgresMaterializations:
     ) -> Sequence[Materialization]:
         table = tables.materialization
         query = self._rows.of(table, datasource=datasource).limit(limit)
+        query = query.where(table.c.revision.is_not(None))
         if before is not None:
             query = query.where(table.c.revision < before.revision)
         rows = self._rows.all(query.order_by(table.c.revision.desc()))
@@ -227,9 +298,22 @@ class PostgresMaterializations:
         named = query.where(table.c.id.in_(sorted(materializations)))
         return {row["id"] for row in self._rows.all(named.with_only_columns(table.c.id))}
 
+    def artifacts(self) -> Collection[str]:
+        table = tables.materialization
+        reference = cast(func.convert_from(table.c.artifact, "UTF8"), JSON)
+        locator = reference["locator"].as_string().label("locator")
+        query = self._rows.of(table).where(table.c.artifact.is_not(None))
+        return {row["locator"] for row in self._rows.all(query.with_only_columns(locator))}
+
+    def of_publication(self, publication: str) -> Materialization:
+        row = self._rows.of(tables.materialization, publication=publication)
+        what = f"materialization of publication {publication!r}"
+        return mapping.materialization(self._rows.one(row, what))
+
     def add(self, materialization: Materialization) -> None:
-        self._rows.insert(tables.materialization, mapping.flat_row(materialization))
-        self._copy_payload(materialization)
+        self._rows.insert(tables.materialization, mapping.partitioned_row(materialization))
+        if materialization.artifact is None:
+            self._copy_payload(materialization)
 
     def _copy_payload(self, materialization: Materialization) -> None:
         # Inside the server: the payload never travels to the client and back.

@@ -7,14 +7,15 @@ Source: SPEC section 13.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Select, Table, and_, insert, select, update
+from sqlalchemy import ColumnElement, Select, Table, and_, select
 
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import Cell, Key, RowCommitment, commit_columns
 from datasource_governance.errors import GuardError, NotFoundError
+from datasource_governance.persistence import statements
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.locks import Locks
 from datasource_governance.persistence.tables import DIGESTS, immutable_columns, mutable_columns
@@ -40,8 +41,23 @@ class Rows:
 
     def insert(self, table: Table, row: Mapping[str, object]) -> None:
         """Insert one row and note it."""
+        self.insert_together((table, row))
+
+    def insert_together(self, *new: tuple[Table, Mapping[str, object]]) -> None:
+        """Insert rows of several tables in one statement, and note them in that order.
+
+        They may refer to each other: references are looked at when the statement ends.
+        """
+        rows = [{"tenant": self.tenant, **row} for _, row in new]
+        tables = [table for table, _ in new]
+        shapes = zip(tables, map(tuple, rows), strict=True)
+        self.connection.execute(statements.insertion(*shapes), statements.inserted(*rows))
+        for table, row in zip(tables, rows, strict=True):
+            self.note(table, row)
+
+    def note(self, table: Table, row: Mapping[str, object]) -> None:
+        """Note a row that was inserted by a statement of its own."""
         complete = {"tenant": self.tenant, **row}
-        self.connection.execute(insert(table), complete)
         self.notes.append(
             RowCommitment(
                 table=table.name,
@@ -60,8 +76,9 @@ class Rows:
         complete = {"tenant": self.tenant, **row}
         values = {column.name: complete[column.name] for column in mutable_columns(table)}
         key = {column.name: complete[column.name] for column in table.primary_key}
-        matches = [table.c[name] == value for name, value in {**key, **was}.items()]
-        changed = self.connection.execute(update(table).where(*matches).values(**values))
+        matches = {f"is_{name}": value for name, value in {**key, **was}.items()}
+        statement = statements.change(table, tuple(was))
+        changed = self.connection.execute(statement, values | matches)
         if changed.rowcount != 1:
             raise GuardError(
                 f"the {table.name} was changed meanwhile; nothing was written, try again",
@@ -76,14 +93,35 @@ class Rows:
             )
         )
 
-    def first(self, query: Select[Any]) -> Row | None:
+    def find(self, table: Table, **equal: object) -> Row | None:
+        """Return this tenant's row in which the columns equal the values, of which none is None."""
+        return self._found(statements.lookup, table, equal)
+
+    def find_and_lock(self, table: Table, **equal: object) -> Row | None:
+        """Return a row as `find`, and keep others from changing it."""
+        return self._found(statements.locking_lookup, table, equal)
+
+    def _found(
+        self,
+        statement: Callable[[Table, statements.Names], Select[Any]],
+        table: Table,
+        equal: Mapping[str, object],
+    ) -> Row | None:
+        named = {"tenant": self.tenant, **equal}
+        return self.first(statement(table, tuple(named)), named)
+
+    def first(
+        self, query: Select[Any], parameters: Mapping[str, object] | None = None
+    ) -> Row | None:
         """Return the first row of a query, or None."""
-        found = self.connection.execute(query).mappings().first()
+        found = self.connection.execute(query, parameters).mappings().first()
         return cast("Row | None", found)
 
-    def all(self, query: Select[Any]) -> list[Row]:
+    def all(
+        self, query: Select[Any], parameters: Mapping[str, object] | None = None
+    ) -> list[Row]:
         """Return all rows of a query."""
-        return cast("list[Row]", self.connection.execute(query).mappings().all())
+        return cast("list[Row]", self.connection.execute(query, parameters).mappings().all())
 
     def one(self, query: Select[Any], what: str) -> Row:
         """Return the only row of a query.
@@ -91,7 +129,14 @@ class Rows:
         Raises:
             NotFoundError: naming `what`, also when it is another tenant's.
         """
-        row = self.first(query)
+        return self.known(self.first(query), what)
+
+    def known(self, row: Row | None, what: str) -> Row:
+        """Return a row that was looked for.
+
+        Raises:
+            NotFoundError: naming `what`, where none was found.
+        """
         if row is None:
             raise NotFoundError(f"there is no {what} in tenant {self.tenant!r}")
         return row
@@ -125,10 +170,17 @@ def row_key(table: Table, row: Mapping[str, object]) -> Key:
 
 
 def immutable_commitment(table: Table, row: Mapping[str, object]) -> Sha256:
-    """Return the digest of the columns that never change; a payload counts by its own digest."""
+    """Return the digest of the columns that never change; a payload counts by its own digest.
+
+    A column that was added later counts where it has a value.
+    """
     return commit_columns(
         table.name,
-        {column.name: _cell(column.name, row) for column in immutable_columns(table)},
+        {
+            column.name: _cell(column.name, row)
+            for column in immutable_columns(table)
+            if row[column.name] is not None or not column.info.get("added")
+        },
     )
 
 

@@ -24,11 +24,14 @@ from datasource_governance.domain.attestation import (
     read_claims,
     verify,
 )
-from datasource_governance.domain.canonical import Json, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.evidence import TENANT_CHAIN, Break, BreakKind
 from datasource_governance.domain.launch import RunLaunch
+from datasource_governance.domain.policy_version import PolicySource
+from datasource_governance.domain.publication import request_hash
 from datasource_governance.domain.subjects import (
     delivery_subject,
+    publication_subject,
     stated_launch,
     states_decision,
 )
@@ -64,20 +67,37 @@ def _unsigned_rows(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]
     checks: list[tuple[Table, Callable[[Row, _Signed], bool]]] = [
         (tables.decision, _signed_decision),
         (tables.stage, _signed_stage),
+        (tables.publication, _signed_publication),
         (tables.role_grant, _signed_grant),
         (tables.actor_key, _signed_key),
         (tables.run_attestation, _signed_run),
     ]
-    founding = _founding(rows)
+    founding, publishers = _founding(rows), _publishers(rows)
     for table, is_signed in checks:
         for row in rows.all(rows.of(table)):
             if row["attestation_id"] is None:
-                accounted = row["id"] in founding or row.get("creator") == UNATTESTED
+                accounted = row["id"] in founding or _needs_no_signature(row, publishers)
             else:
                 one = signed.get(row["attestation_id"])
                 accounted = one is not None and is_signed(row, one)
             if not accounted:
                 yield _unsigned(table, row)
+
+
+def _publishers(rows: Rows) -> Mapping[str, str]:
+    """Return who is proved to be behind publications, by these."""
+    return {
+        row["id"]: UNATTESTED if row["attestation_id"] is None else row["actor"]
+        for row in rows.all(rows.of(tables.publication))
+    }
+
+
+def _needs_no_signature(row: Row, publishers: Mapping[str, str]) -> bool:
+    """Whether a row claims nobody, `system`, or whom a publication of its own accounts for."""
+    if row.get("publication") is not None:
+        return bool(row["creator"] == publishers.get(row["publication"]))
+    is_publication = "idempotency_key" in row
+    return row.get("creator") == UNATTESTED or (is_publication and row["actor"] == SYSTEM)
 
 
 def _unsigned_promotions(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]:
@@ -86,10 +106,15 @@ def _unsigned_promotions(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[
     `system` needs no signature: what it may promote rests on the decisions.
     """
     table, about_stage = tables.materialization, defaultdict[str, list[_Signed]](list)
+    publishers = _publishers(rows)
     for one in signed.values():
         if one.launch is None:
             about_stage[str(one.claims.subject.get("stage"))].append(one)
     for row in rows.all(rows.of(table).where(table.c.created_by != SYSTEM)):
+        if row["publication"] is not None:
+            if row["created_by"] != publishers.get(row["publication"]):
+                yield _unsigned(table, row)
+            continue
         named = _object(row["provenance"]).get("promotion_attestation")
         # Before runs were attested, provenance named none, and only signing the stage promoted it.
         found = about_stage[row["stage"]] if named is None else [signed.get(str(named))]
@@ -128,6 +153,27 @@ def _signed_stage(row: Row, signed: _Signed) -> bool:
         return signed.launch.stages(row["datasource"])
     subject = delivery_subject(row["datasource"], row["delivery_sha256"])
     return _says(signed.claims, Action.STAGE_CREATE, subject)
+
+
+def _signed_publication(row: Row, signed: _Signed) -> bool:
+    if signed.claims.actor != row["actor"]:
+        return False
+    if signed.launch is not None:
+        launch = signed.launch
+        return bool(launch.publishes(row["datasource"]) and launch.run_id == row["run_id"])
+    checksum = Sha256(str(signed.claims.subject.get("payload")))
+    partition = row["partition"] or ""
+    is_supplied = row["policy_source"] == PolicySource.SUPPLIED
+    subject = publication_subject(
+        datasource=row["datasource"],
+        partition=partition,
+        producer=row["producer"],
+        idempotency_key=row["idempotency_key"],
+        checksum=checksum,
+        supplied_policy=row["quality_policy_hash"] if is_supplied else None,
+    )
+    is_same = row["request_hash"] == request_hash(row["datasource"], partition, checksum)
+    return is_same and _says(signed.claims, Action.PUBLICATION_CREATE, subject)
 
 
 def _signed_promotion(row: Row, signed: _Signed) -> bool:

@@ -1,7 +1,8 @@
 """The tables of schema `governance` as SQLAlchemy Core sees them.
 
 The migrations define the tables; this is what queries are written against, and a test holds the two
-together. Columns that the application may change say so in `info`.
+together. Columns that the application may change say so in `info`, and so do those that were added
+to a table later: without a value they are no part of what evidence commits to, as they were not.
 """
 
 from sqlalchemy import (
@@ -17,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-REVISION = "0002"
+REVISION = "0003"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
 metadata = MetaData(schema="governance")
@@ -42,6 +43,10 @@ def _set(name: str, kind: type | DateTime = Text) -> SchemaItem:
 
 def _optional(name: str, kind: type | DateTime = Text) -> SchemaItem:
     return Column(name, kind, nullable=True)
+
+
+def _added(name: str, kind: type = Text) -> SchemaItem:
+    return Column(name, kind, nullable=True, info={"added": True})
 
 
 actor = _table("actor", _key("id"), _set("display_name"), _set("created_at", _INSTANT))
@@ -108,7 +113,7 @@ policy_version = _table(
     _key("hash"),
     _optional("version"),
     _set("document", LargeBinary),
-    _set("attestation_id"),
+    _optional("attestation_id"),
     _set("created_at", _INSTANT),
 )
 
@@ -136,6 +141,9 @@ stage = _table(
     _set("validation_hash"),
     _set("created_at", _INSTANT),
     _mutable("state", Text),
+    _added("publication"),
+    _added("partition"),
+    _added("artifact", LargeBinary),
 )
 
 stage_payload = _table("stage_payload", _key("stage"), _set("payload", LargeBinary))
@@ -162,8 +170,8 @@ materialization = _table(
     "materialization",
     _key("id"),
     _set("datasource"),
-    _set("stage"),
-    _set("revision", BigInteger),
+    _optional("stage"),
+    _optional("revision", BigInteger),
     _set("schema", LargeBinary),
     _set("payload_fingerprint"),
     _set("payload_sha256"),
@@ -173,10 +181,43 @@ materialization = _table(
     _set("created_by"),
     _set("created_at", _INSTANT),
     _mutable("disposition", Text),
+    _added("publication"),
+    _added("partition"),
+    _added("artifact", LargeBinary),
 )
 
 materialization_payload = _table(
     "materialization_payload", _key("materialization"), _set("payload", LargeBinary)
+)
+
+publication = _table(
+    "publication",
+    _key("id"),
+    _set("datasource"),
+    _set("producer"),
+    _set("idempotency_key"),
+    _optional("partition"),
+    _set("request_hash"),
+    _set("state"),
+    _set("materialization"),
+    _set("validation", LargeBinary),
+    _set("validation_hash"),
+    _optional("evidence", LargeBinary),
+    _set("quality_policy_hash"),
+    _set("policy_source"),
+    _set("actor"),
+    _set("grant_id"),
+    _optional("attestation_id"),
+    _optional("run_id"),
+    _set("created_at", _INSTANT),
+)
+
+current_partition = _table(
+    "current_partition",
+    _key("datasource"),
+    _key("partition"),
+    _mutable("materialization", Text),
+    _mutable("revision", BigInteger),
 )
 
 outbox = _table(
@@ -237,11 +278,13 @@ GOVERNED = (
     grant_withdrawal,
     datasource,
     policy_version,
+    publication,
     stage,
     stage_payload,
     decision,
     materialization,
     materialization_payload,
+    current_partition,
     outbox,
 )
 """The tables whose rows evidence speaks about, in an order that foreign keys allow."""

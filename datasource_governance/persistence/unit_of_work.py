@@ -14,6 +14,7 @@ from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.deliveries import PostgresDeliveries
+from datasource_governance.persistence.publications import PostgresPublications
 from datasource_governance.persistence.repositories import (
     PostgresDatasources,
     PostgresDecisions,
@@ -22,6 +23,8 @@ from datasource_governance.persistence.repositories import (
     PostgresStages,
 )
 from datasource_governance.persistence.rows import Rows
+
+_NOW = text("SELECT governance.now()")
 
 
 class PostgresUnitOfWork:
@@ -36,6 +39,7 @@ class PostgresUnitOfWork:
         self.stages = PostgresStages(self._rows)
         self.decisions = PostgresDecisions(self._rows)
         self.materializations = PostgresMaterializations(self._rows)
+        self.publications = PostgresPublications(self._rows)
         self.authority = PostgresAuthority(self._rows)
         self.outbox = PostgresOutbox(self._rows)
         self.deliveries = PostgresDeliveries(self._rows)
@@ -63,7 +67,7 @@ class PostgresUnitOfWork:
         return self._rows.locks.take_turn(name)
 
     def now(self) -> datetime:
-        instant: datetime = self._connection.execute(text("SELECT governance.now()")).scalar_one()
+        instant: datetime = self._connection.execute(_NOW).scalar_one()
         return instant
 
     def new_id(self) -> str:

@@ -92,6 +92,15 @@ class ArtifactBackend(Protocol):
         """
         ...
 
+    def version(self, datasource: str, artifact: StoredArtifact) -> str:
+        """Return what changes when an object is replaced or written to; none of it is read.
+
+        Raises:
+            GuardError: codes `artifact_foreign` and `artifact_missing`, as `open`.
+            ServiceUnavailableError: when the store cannot be read.
+        """
+        ...
+
     def delete(self, locator: str) -> bool:
         """Delete an object or an unfinished upload; return whether it was there.
 

@@ -23,6 +23,7 @@ from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Validation
 from datasource_governance.ports.authority import Authority
 from datasource_governance.ports.outbox import Deliveries, Outbox
+from datasource_governance.ports.publications import Publications
 
 
 class Payload(Protocol):
@@ -42,16 +43,23 @@ class Evaluator(Protocol):
         """Return the validation; raise nothing that holds a value."""
         ...
 
+    def fingerprint(self, payload: Payload) -> Sha256:
+        """Return the fingerprint that a validation of the payload would have, and no more."""
+        ...
+
 
 class Datasources(Protocol):
     """Datasources and the policies in force."""
 
-    def get(self, datasource: str) -> Target:
-        """Return the datasource as it stands."""
+    def get(self, datasource: str, partition: str = "") -> Target:
+        """Return the datasource as it stands, in one partition if one is named."""
         ...
 
-    def get_for_update(self, datasource: str) -> Target:
-        """Return it locked until the transaction ends; always the first lock taken."""
+    def get_for_update(self, datasource: str, partition: str = "") -> Target:
+        """Return it locked until the transaction ends; the first lock but a publication's key.
+
+        All partitions are locked with it.
+        """
         ...
 
     def find(self, datasource: str) -> Target | None:
@@ -70,6 +78,13 @@ class Datasources(Protocol):
         """Store policies in force, settings, current materialization and revision.
 
         Only if the revision is still `revision`; else GuardError, code `conflict`.
+        """
+        ...
+
+    def move(self, target: Target, materialization: str) -> Target:
+        """Make a materialization current in the target's partition; return the target with it.
+
+        Only if the revision is still the target's; else GuardError, code `conflict`.
         """
         ...
 
@@ -101,8 +116,20 @@ class Stages(Protocol):
         """Return the stage of a datasource that was created under an attestation, if any."""
         ...
 
-    def list(self, datasource: str | None, states: Collection[StageState]) -> Sequence[Stage]:
-        """Return stages in any of the states (none given: all), newest first."""
+    def of_publication(self, publication: str) -> Stage | None:
+        """Return the stage that a publication waits in, if it does or did."""
+        ...
+
+    def list(
+        self,
+        datasource: str | None,
+        states: Collection[StageState],
+        partition: str | None = None,
+    ) -> Sequence[Stage]:
+        """Return stages in any of the states (none given: all), newest first.
+
+        With a partition only those for it; those for none have the empty one.
+        """
         ...
 
     def unsettled(self, datasource: str) -> Sequence[Stage]:
@@ -130,8 +157,8 @@ class Stages(Protocol):
         """Return which of these ids are stages of a datasource."""
         ...
 
-    def add(self, stage: Stage, payload: bytes) -> None:
-        """Store a stage with its payload."""
+    def add(self, stage: Stage, payload: bytes | None) -> None:
+        """Store a stage with its payload; of an artifact only the stage has the reference."""
         ...
 
     def change_state(self, stage: Stage, state: StageState) -> None:
@@ -170,22 +197,40 @@ class Materializations(Protocol):
         """Return the materialization."""
         ...
 
+    def schema(self, materialization: str) -> TableSchema:
+        """Return its schema, without loading the rest."""
+        ...
+
     def of_stage(self, stage: str) -> Materialization | None:
         """Return what a stage became, if it was promoted."""
+        ...
+
+    def of_publication(self, publication: str) -> Materialization:
+        """Return what a publication became at once; current or not."""
         ...
 
     def page(
         self, datasource: str, *, before: Materialization | None, limit: int
     ) -> Sequence[Materialization]:
-        """Return up to `limit` revisions, newest first, from the next older than `before` on."""
+        """Return up to `limit` revisions, newest first, from the next older than `before` on.
+
+        What never became current is no revision.
+        """
         ...
 
     def known(self, datasource: str, materializations: Collection[str]) -> Collection[str]:
         """Return which of these ids are materializations of a datasource."""
         ...
 
+    def artifacts(self) -> Collection[str]:
+        """Return the locator of every artifact that a materialization of the tenant refers to."""
+        ...
+
     def add(self, materialization: Materialization) -> None:
-        """Store a materialization with a copy of its stage's payload."""
+        """Store a materialization with a copy of its stage's payload.
+
+        Of an artifact only the materialization has the reference.
+        """
         ...
 
     def payload_size(self, materialization: str) -> int:
@@ -282,6 +327,11 @@ class UnitOfWork(Protocol):
     @property
     def materializations(self) -> Materializations:
         """Immutable revisions."""
+        ...
+
+    @property
+    def publications(self) -> Publications:
+        """Outputs of producers."""
         ...
 
     @property

@@ -49,7 +49,8 @@ def decide_stage(work: UnitOfWork, request: AttestedDecision) -> Decision:
     """
     check_reason(request.reason)
     with work:
-        target = work.datasources.get_for_update(request.subject.datasource)
+        partition = work.stages.get(request.subject.stage).partition
+        target = work.datasources.get_for_update(request.subject.datasource, partition)
         stage = work.stages.get_for_update(request.subject.stage)
         if stage.datasource != target.datasource:
             raise NotFoundError(f"datasource {target.datasource!r} has no stage {stage.id!r}")

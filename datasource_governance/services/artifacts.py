@@ -8,18 +8,22 @@ Source: SPEC section 10; facts 2.8 and I-069.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import BinaryIO
 
 from datasource_governance.domain.artifact import (
     ArtifactReference,
     Description,
+    KeptObject,
     MediaType,
     datasource_fingerprint,
     foreign,
+    orphans,
     tampered,
 )
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.ports import UnitOfWork
 from datasource_governance.ports.artifacts import (
     ArtifactBackend,
     ArtifactEvaluator,
@@ -109,13 +113,58 @@ def verified_artifact(
         UnreadableSourceError: it is no file of its media type, or is refused.
         ServiceUnavailableError: the store cannot be read.
     """
-    if not reference.is_of(tenant, datasource):
-        raise foreign("it was made for another datasource or schema")
+    _check_whose(reference, tenant, datasource)
     with backend.open(datasource, reference) as file:
         description = evaluator.describe(file, reference.media_type)
         if (otherwise := description.contradicts(reference)) is not None:
             raise tampered(reference.locator, otherwise)
         yield VerifiedArtifact(file=file, description=description)
+
+
+def artifact_version(
+    backend: ArtifactBackend, reference: ArtifactReference, *, tenant: str, datasource: str
+) -> str:
+    """Return what changes when an artifact is replaced, without reading any of it.
+
+    Taken before an artifact is verified and again later, it tells that nothing happened since.
+
+    Raises:
+        GuardError: codes `artifact_foreign` and `artifact_missing`.
+        ServiceUnavailableError: the store cannot be read.
+    """
+    _check_whose(reference, tenant, datasource)
+    return backend.version(datasource, reference)
+
+
+def _check_whose(reference: ArtifactReference, tenant: str, datasource: str) -> None:
+    if not reference.is_of(tenant, datasource):
+        raise foreign("it was made for another datasource or schema")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphans:
+    """What nothing referred to at an instant of the database's clock, oldest first."""
+
+    objects: tuple[KeptObject, ...]
+    at: datetime
+
+
+def orphaned_artifacts(
+    work: UnitOfWork, backend: ArtifactBackend, unchanged_for: timedelta
+) -> Orphans:
+    """Return what the backend keeps of the tenant and no record refers to.
+
+    Only what nobody has written to for so long: an artifact is there before its publication is. A
+    locator that a record names under another backend is no orphan either. Nothing is deleted.
+
+    Raises:
+        ServiceUnavailableError: the database or the store cannot be used.
+    """
+    # Listed before the records are read, so that what is published meanwhile is no orphan.
+    kept = list(backend.kept())
+    with work:
+        referenced, now = work.materializations.artifacts(), work.now()
+    return Orphans(objects=orphans(kept, referenced, before=now - unchanged_for), at=now)
 
 
 def _write(upload: ArtifactUpload, write: Callable[[BinaryIO], object]) -> None:

@@ -90,6 +90,8 @@ def _declared(declaration: Datasource, before: Target | None, now: datetime) -> 
         approval_policy_hash=approval.hash if approval else None,
         retention_policy_hash=retention.hash if retention else None,
         promotion=declaration.promote,
+        artifact_evaluation=declaration.artifact_evaluation,
+        allow_supplied_policy=declaration.allow_supplied_policy,
     )
 
 
@@ -120,6 +122,8 @@ def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) ->
         "approval_policy_hash": target.approval_policy_hash,
         "retention_policy_hash": target.retention_policy_hash,
         "promotion": target.promotion,
+        "artifact_evaluation": target.artifact_evaluation,
+        "allow_supplied_policy": target.allow_supplied_policy,
         "author": author,
     }
     record(

@@ -28,7 +28,8 @@ def tell_of_expiring(work: UnitOfWork, stage_id: str) -> int:
         NotFoundError: for an unknown stage.
     """
     with work:
-        target = work.datasources.get_for_update(work.stages.get(stage_id).datasource)
+        found = work.stages.get(stage_id)
+        target = work.datasources.get_for_update(found.datasource, found.partition)
         stage = work.stages.get_for_update(stage_id)
         now = work.now()
         quorum = quorum_at(work, stage, now)

@@ -14,7 +14,7 @@ from datasource_governance.domain.evidence import (
     check_unbroken,
     datasource_chain,
 )
-from datasource_governance.domain.materialization import provenance_of
+from datasource_governance.domain.materialization import Materialization, provenance_of
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.statement import PAYLOAD_TYPE, PromotionEvidence
@@ -38,14 +38,17 @@ def export_promotion(work: UnitOfWork, materialization_id: str, signer: Envelope
     with work:
         materialization = work.materializations.get(materialization_id)
         key = sealing_key(work, signer, Role.STEWARD, materialization.datasource)
-        stage = work.stages.get(materialization.stage)
+        stage = work.stages.get(_promoted(materialization))
         check_unbroken(work.evidence.breaks_about(datasource_chain(stage.datasource), stage.id))
         policies, segment = _policies(work, stage), _segment(work, stage)
         authority = _Authority(work)
         authority.follow(_attested(entry for entry in segment if entry.subject == stage.id))
-        authority.follow(one.attestation_id for one in policies)
         # A launch was attested before, and in the tenant's chain.
-        named = (stage.attestation_id, provenance_of(materialization).get("promotion_attestation"))
+        named = (
+            *(one.attestation_id for one in policies),
+            _creation(work, stage),
+            provenance_of(materialization).get("promotion_attestation"),
+        )
         authority.follow(str(one) for one in named if one is not None)
         evidence = PromotionEvidence(
             tenant=work.tenant,
@@ -58,6 +61,28 @@ def export_promotion(work: UnitOfWork, materialization_id: str, signer: Envelope
             keys=tuple(sorted(authority.keys.values(), key=lambda one: one.id)),
         )
     return sealed(signer, key, PAYLOAD_TYPE, evidence.payload())
+
+
+def _promoted(materialization: Materialization) -> str:
+    """Return the stage that was promoted.
+
+    Raises:
+        GuardError: code `not_promoted` for what a publication became without one.
+    """
+    if materialization.stage is None:
+        raise GuardError(
+            f"materialization {materialization.id} was published, not promoted; its evidence is "
+            f"that of publication {materialization.publication}",
+            code="not_promoted",
+        )
+    return materialization.stage
+
+
+def _creation(work: UnitOfWork, stage: Stage) -> str | None:
+    """Return the attestation that proves who created a stage, or published what waits in it."""
+    if stage.publication is None:
+        return stage.attestation_id
+    return work.publications.get(stage.publication).attestation_id
 
 
 def _policies(work: UnitOfWork, stage: Stage) -> tuple[PolicyVersion, ...]:

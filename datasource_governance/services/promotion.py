@@ -3,12 +3,12 @@
 Source: SPEC section 8.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Decision, Quorum, subject_of
+from datasource_governance.domain.artifact import parse_artifact_reference
 from datasource_governance.domain.attestation import Action, Attestation, is_signed
 from datasource_governance.domain.evidence import check_unbroken, datasource_chain
 from datasource_governance.domain.launch import RunLaunch
@@ -19,15 +19,17 @@ from datasource_governance.domain.materialization import (
     check_promotable,
     materialize,
 )
-from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
+from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import promotion_subject, states_decision
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
+from datasource_governance.ports.artifacts import ArtifactBackend
 from datasource_governance.services.approval import quorum_at
 from datasource_governance.services.attesting import attest, authorise
 from datasource_governance.services.launching import launcher_of
 from datasource_governance.services.recording import record
+from datasource_governance.services.superseding import supersede_open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +44,25 @@ class PromotionRequest:
     launch: RunLaunch | None = None
 
 
-def promote_stage(work: UnitOfWork, request: PromotionRequest) -> Promotion:
+def promote_stage(
+    work: UnitOfWork, artifacts: ArtifactBackend, request: PromotionRequest
+) -> Promotion:
     """Promote a stage. Promoting it again returns the same materialization and writes nothing.
+
+    An artifact is verified again, before anything is locked, and referred to without a copy.
 
     Raises:
         NotFoundError: for an unknown stage.
-        GuardError: with the codes of `check_promotable`, `evidence_chain_broken`, or an
-            attestation's.
+        GuardError: with the codes of `check_promotable`, `evidence_chain_broken`, those of
+            artifacts, or an attestation's.
+        ServiceUnavailableError: also when an artifact's store cannot be read.
     """
     with work:
-        target = work.datasources.get_for_update(work.stages.get(request.stage).datasource)
+        found = work.stages.get(request.stage)
+    if found.artifact is not None and found.state is not StageState.PROMOTED:
+        _verify_artifact(artifacts, found.datasource, found.artifact)
+    with work:
+        target = work.datasources.get_for_update(found.datasource, found.partition)
         stage = work.stages.get_for_update(request.stage)
         first = work.materializations.of_stage(stage.id)
         if first is not None:
@@ -100,8 +111,16 @@ def _promoter(work: UnitOfWork, request: PromotionRequest, stage: Stage, now: da
     return promoter
 
 
+def _verify_artifact(artifacts: ArtifactBackend, datasource: str, reference: bytes) -> None:
+    # Opened is only what has the size and the digest that the reference says.
+    with artifacts.open(datasource, parse_artifact_reference(reference)):
+        pass
+
+
 def _check_content(work: UnitOfWork, stage: Stage) -> None:
     """Refuse a stage whose stored payload is not the one that was validated and decided about."""
+    if stage.artifact is not None:
+        return
     if work.stages.payload_sha256(stage.id) != stage.payload_sha256:
         raise GuardError(
             f"the content of stage {stage.id} is not what was validated; create a new stage and "
@@ -140,12 +159,9 @@ def _save(
     promoter: Promoter,
 ) -> None:
     work.materializations.add(materialization)
-    work.datasources.change(
-        replace(target, current=materialization.id, revision=materialization.revision),
-        revision=target.revision,
-    )
+    work.datasources.move(target, materialization.id)
     work.stages.change_state(stage, StageState.PROMOTED)
-    superseded = _supersede_others(work, stage)
+    superseded = supersede_open(work, target, promoted=stage.id)
     facts = {
         "materialization": materialization.id,
         "revision": materialization.revision,
@@ -170,15 +186,3 @@ def _save(
         facts=facts,
         at=materialization.created_at,
     )
-
-
-def _supersede_others(work: UnitOfWork, promoted: Stage) -> Sequence[Stage]:
-    """Close the other open stages: they were compared with what is no longer current."""
-    others = [
-        stage
-        for stage in work.stages.list(promoted.datasource, OPEN_STATES)
-        if stage.id != promoted.id
-    ]
-    for other in others:
-        work.stages.change_state(other, StageState.SUPERSEDED)
-    return others

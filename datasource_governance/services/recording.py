@@ -8,7 +8,32 @@ from datetime import datetime
 
 from datasource_governance.domain.event import event
 from datasource_governance.domain.evidence import datasource_chain
+from datasource_governance.domain.stage import Stage
 from datasource_governance.ports import UnitOfWork
+
+
+def record_created(work: UnitOfWork, stage: Stage) -> None:
+    """Tell of a new stage; comes last, as `record`."""
+    facts = {
+        "stage": stage.id,
+        "state": str(stage.state),
+        "outcome": str(stage.outcome),
+        "stage_fingerprint": stage.fingerprint(work.tenant),
+        "creator": stage.creator,
+        "base": stage.base,
+        "quality_policy_hash": stage.quality_policy_hash,
+        "approval_policy_hash": stage.approval_policy_hash,
+        "validation_hash": stage.validation_hash,
+        "row_count": stage.row_count,
+    }
+    record(
+        work,
+        stage.datasource,
+        "stage.created",
+        subject=stage.id,
+        facts=facts,
+        at=stage.created_at,
+    )
 
 
 def record(

@@ -165,7 +165,7 @@ def review_stage(work: UnitOfWork, stage_id: str, actor: ActorId = UNATTESTED) -
     """
     with work:
         stage = work.stages.get(stage_id)
-        target = work.datasources.get(stage.datasource)
+        target = work.datasources.get(stage.datasource, stage.partition)
         quality = work.datasources.policy(
             stage.datasource, PolicyKind.QUALITY, stage.quality_policy_hash
         )

@@ -28,7 +28,7 @@ from datasource_governance.errors import GuardError, NotFoundError, ServiceUnava
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
 from datasource_governance.services.launching import AttestedLauncher, launcher_of
-from datasource_governance.services.recording import record
+from datasource_governance.services.recording import record_created
 
 _ATTEMPTS = 3
 
@@ -214,7 +214,7 @@ def _store(
             now=now,
         )
         work.stages.add(stage, encoded)
-        _record(work, stage)
+        record_created(work, stage)
         work.commit()
     return Staged(stage=stage, created=True)
 
@@ -245,27 +245,4 @@ def _signer(work: UnitOfWork, request: StageRequest, attestation_id: str) -> Act
         tenant=work.tenant,
         action=Action.STAGE_CREATE,
         subject=delivery_subject(request.datasource, request.file_sha256),
-    )
-
-
-def _record(work: UnitOfWork, stage: Stage) -> None:
-    facts = {
-        "stage": stage.id,
-        "state": str(stage.state),
-        "outcome": str(stage.outcome),
-        "stage_fingerprint": stage.fingerprint(work.tenant),
-        "creator": stage.creator,
-        "base": stage.base,
-        "quality_policy_hash": stage.quality_policy_hash,
-        "approval_policy_hash": stage.approval_policy_hash,
-        "validation_hash": stage.validation_hash,
-        "row_count": stage.row_count,
-    }
-    record(
-        work,
-        stage.datasource,
-        "stage.created",
-        subject=stage.id,
-        facts=facts,
-        at=stage.created_at,
     )

@@ -193,7 +193,8 @@ def supersede_stage(work: UnitOfWork, stage_id: str) -> bool:
     Source: SPEC section 6.
     """
     with work:
-        target = work.datasources.get_for_update(work.stages.get(stage_id).datasource)
+        found = work.stages.get(stage_id)
+        target = work.datasources.get_for_update(found.datasource, found.partition)
         stage = work.stages.get_for_update(stage_id)
         if stage.state not in OPEN_STATES or stage.base == target.current:
             return False

@@ -164,7 +164,7 @@ def test_problems_of_declaration_and_policies_are_reported_at_once():
         "id": "Airports",
         "owner": "team:data",
         "source": {"sql": "select 1"},
-        "governance": {"quality_policy": {}, "approval_policy": [], "artifact_evaluation": "here"},
+        "governance": {"quality_policy": {}, "approval_policy": [], "artifact_evaluations": "here"},
     }
 
     assert [(one.kind, one.pointer) for one in problems(document)] == [
@@ -173,7 +173,7 @@ def test_problems_of_declaration_and_policies_are_reported_at_once():
         ("invalid_value", "/id"),
         ("unknown_key", "/source/sql"),
         ("missing_key", "/source"),
-        ("unknown_key", "/governance/artifact_evaluation"),
+        ("unknown_key", "/governance/artifact_evaluations"),
         ("missing_key", "/governance/quality_policy"),
         ("missing_key", "/governance/quality_policy"),
         ("invalid_value", "/governance/approval_policy"),

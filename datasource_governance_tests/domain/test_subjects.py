@@ -3,7 +3,7 @@ import pytest
 from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.approval import subject_of
 from datasource_governance.domain.attestation import KeyKind, key_id, reason_hash
-from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
 from datasource_governance.domain.datasource import parse_datasource
 from datasource_governance.domain.subjects import (
     apply_subject,
@@ -12,6 +12,7 @@ from datasource_governance.domain.subjects import (
     grant_subject,
     key_subject,
     promotion_subject,
+    publication_subject,
     revocation_subject,
     withdrawal_subject,
 )
@@ -61,6 +62,8 @@ def test_a_declaration_is_signed_over_everything_that_comes_into_force():
         "datasource": "orders",
         "kind": "static",
         "promotion": "manual",
+        "artifact_evaluation": "evidence",
+        "allow_supplied_policy": False,
         "quality_policy": declared.quality_policy.hash,
         "approval_policy": declared.approval_policy.hash,
         "retention_policy": declared.retention_policy.hash,
@@ -69,6 +72,8 @@ def test_a_declaration_is_signed_over_everything_that_comes_into_force():
         "datasource": "orders",
         "kind": "static",
         "promotion": "manual",
+        "artifact_evaluation": "evidence",
+        "allow_supplied_policy": False,
         "quality_policy": None,
         "approval_policy": None,
         "retention_policy": None,
@@ -106,3 +111,19 @@ def test_a_key_is_signed_for_by_its_id():
     subject = key_subject(ANN, KeyKind.ACTOR, bytes(32), "Ann")
 
     assert subject["registered_key"] == key_id(bytes(32))
+
+
+def test_a_publication_is_signed_over_output_and_key_and_over_a_policy_that_comes_with_it():
+    named = {
+        "datasource": "orders",
+        "partition": "2026-01",
+        "producer": "flow",
+        "idempotency_key": "k1",
+    }
+    checksum, policy = Sha256("1" * 64), Sha256("2" * 64)
+
+    alone = publication_subject(**named, checksum=checksum)
+
+    assert alone == {**named, "payload": checksum}
+    supplied = publication_subject(**named, checksum=checksum, supplied_policy=policy)
+    assert supplied == {**alone, "quality_policy": policy}

@@ -5,6 +5,7 @@ Source: SPEC section 5, "No cell value leaves evaluation".
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import insert
 
 from datasource_governance.cli.output import run
+from datasource_governance.composition import Application
 from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
@@ -76,6 +78,7 @@ def live(scene: Scene) -> None:
         play_blocked(scene)
         declared = play_promotion(scene)
         play_reading(scene, declared)
+        play_publication(scene)
         play_launch(scene)
         play_withdrawals(scene)
         play_delivery(scene)
@@ -210,6 +213,27 @@ def play_reading(scene: Scene, declared: Datasource) -> None:
     )
     assert not run_job(scene, defs, "reading")
     scene.attempt("services", read)
+
+
+def play_publication(scene: Scene) -> None:
+    """Publish inline and as an artifact, and be rejected both ways."""
+    # Where artifacts are, their values are, as in a payload.
+    elsewhere = replace(scene.world.application.settings, artifacts=str(scene.rows / "artifacts"))
+    application = Application(elsewhere)
+    outputs = replace(scene.world, application=application, datasource="outputs")
+    outputs.declare(kind="published", artifact_evaluation="here")
+    outputs.grant(SYSTEM, Role.PRODUCER)
+    table = table_of(scene.canary)
+    outputs.publish(table, "inline", partition="a")
+    outputs.publish(outputs.store_artifact(table), "artifact")
+    outputs.declare(
+        {"version": "strict", "rules": strict_rules()}, kind="published", artifact_evaluation="here"
+    )
+    scene.attempt("services", lambda: outputs.publish(table, "inline", partition="b"))
+    scene.attempt("services", lambda: outputs.publish(table, "rejected"))
+    artifact = outputs.store_artifact(table)
+    scene.attempt("services", lambda: outputs.publish(artifact, "rejected"))
+    application.close()
 
 
 def play_launch(scene: Scene) -> None:

@@ -54,8 +54,8 @@ class Office:
 
 
 @pytest.fixture(scope="module")
-def office() -> Iterator[Office]:
-    with laptop_system() as system, browser() as started:
+def office(cluster) -> Iterator[Office]:
+    with laptop_system(cluster) as system, browser() as started:
         yield Office(system, started, {})
 
 

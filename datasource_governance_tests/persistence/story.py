@@ -2,11 +2,13 @@
 
 import pyarrow as pa
 
-from datasource_governance.domain.actor import Role
+from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
+from datasource_governance.domain.producer_evidence import ProducerEvidence
 from datasource_governance.services.delivering import deliver
-from datasource_governance_tests.launches import stage_launch
+from datasource_governance_tests.builders import quality_policy, rule
+from datasource_governance_tests.launches import publication_launch, stage_launch
 from datasource_governance_tests.receiving import Deaf
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
 
@@ -22,6 +24,7 @@ def tell(world: World) -> None:
     _live_through_every_state(world)
     _stay_unattested(world)
     _launch_through_the_gateway(world)
+    _publish(world)
     _deliver_in_vain(world)
 
 
@@ -57,6 +60,28 @@ def _stay_unattested(world: World) -> None:
 def _launch_through_the_gateway(world: World) -> None:
     gateway = world.gateway(world.application.settings.state / "webserver")
     world.stage(None, launch=world.launch(gateway, "creator", stage_launch()))
+
+
+def _publish(world: World) -> None:
+    outputs = World(world.application, world.database, "outputs")
+    outputs.declare(ONE_ROW_AT_LEAST, kind="published", allow_supplied_policy=True)
+    outputs.grant(SYSTEM, Role.PRODUCER)
+    world.admit("maker", Role.PRODUCER)
+    signed = outputs.publication_attestation("maker", "inline")
+    outputs.publish(key="inline", attestation=signed)
+    outputs.publish(key="supplied", supplied_policy=quality_policy(rule()), partition="january")
+    outputs.publish(key="launched", launch=publication_launch("outputs"))
+    outputs.declare(ONE_ROW_AT_LEAST, ONE_APPROVAL, kind="published")
+    artifact = outputs.store_artifact()
+    evidence = ProducerEvidence(
+        artifact_sha256=artifact.sha256, policy_hash=artifact.sha256, evaluator="flow 1", results=()
+    )
+    made = outputs.publish(artifact, key="artifact", partition="january", evidence=evidence)
+    outputs.publish(key="waiting")
+    with world.application.work() as work:
+        stage = work.stages.get(made.stage)
+    outputs.decide("approver-1", stage)
+    outputs.promote(stage)
 
 
 def _deliver_in_vain(world: World) -> None:

@@ -124,7 +124,9 @@ def test_datasources_are_locked_by_name(shared_world):
 
 
 def test_the_order_of_places_is_the_documented_one():
-    assert [place.name for place in Place] == ["AUTHORITY", "DATASOURCE", "STAGE", "CHAIN"]
+    assert [place.name for place in Place] == [
+        *("PUBLICATION", "AUTHORITY", "DATASOURCE", "STAGE", "CHAIN"),
+    ]
 
 
 def test_any_number_may_rely_on_keys_and_grants_at_once(application):

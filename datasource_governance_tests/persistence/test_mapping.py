@@ -8,7 +8,8 @@ from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.attestation import KeyKind
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.materialization import Disposition
-from datasource_governance.domain.policy_version import PolicyKind
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource
+from datasource_governance.domain.publication import PublicationState
 from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.validation import Outcome
 from datasource_governance.persistence import mapping, tables
@@ -23,10 +24,11 @@ MAPPED = {
     "attestation": (mapping.attestation, mapping.attestation_row, {"stored_at"}),
     "datasource": (mapping.target, mapping.target_row, set()),
     "decision": (mapping.decision, mapping.decision_row, set()),
-    "materialization": (mapping.materialization, mapping.flat_row, set()),
+    "materialization": (mapping.materialization, mapping.partitioned_row, set()),
     "policy_version": (mapping.policy_version, mapping.flat_row, set()),
     "role_grant": (mapping.grant, mapping.flat_row, set()),
-    "stage": (mapping.stage, mapping.flat_row, set()),
+    "publication": (mapping.publication, mapping.partitioned_row, set()),
+    "stage": (mapping.stage, mapping.partitioned_row, set()),
 }
 # By table: attributes that are words of the domain, not texts.
 WORDS = {
@@ -34,6 +36,7 @@ WORDS = {
     "decision": {"verdict": Verdict},
     "materialization": {"disposition": Disposition},
     "policy_version": {"kind": PolicyKind},
+    "publication": {"policy_source": PolicySource, "state": PublicationState},
     "role_grant": {"role": Role},
     "stage": {"state": StageState, "outcome": Outcome},
 }

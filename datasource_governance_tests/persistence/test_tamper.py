@@ -31,7 +31,7 @@ NUDGE = {
     "timestamp with time zone": "{0} + interval '1 microsecond'",
 }
 # What differs least from having no value.
-FIRST = {"text": "''", "timestamp with time zone": "'epoch'"}
+FIRST = {"text": "''", "bytea": "''", "bigint": "0", "timestamp with time zone": "'epoch'"}
 
 
 @dataclass(frozen=True)

@@ -130,15 +130,17 @@ def test_a_database_that_was_not_provisioned_is_refused(cluster: str) -> None:
         upgrade(cluster, unique_name("missing"))
 
 
-@pytest.fixture
-def earlier(cluster: str, provisioned: str, world: World) -> Iterator[World]:
-    """What `world` lived through, in a database of the first revision of this package."""
+@pytest.fixture(params=["0001", "0002"])
+def earlier(
+    cluster: str, provisioned: str, world: World, request: pytest.FixtureRequest
+) -> Iterator[World]:
+    """What `world` lived through, in a database of an earlier revision of this package."""
     world.declare(approval={"version": "v1", "required": True})
     world.stage(creator=None)
     stage = world.stage()
     world.decide("approver-1", stage)
     world.promote(stage)
-    upgrade_to_first(cluster, provisioned)
+    upgrade_to(request.param, cluster, provisioned)
     password = secrets.token_hex()
     with (
         admin_connection(world.database.admin_url) as source,
@@ -164,10 +166,10 @@ def earlier(cluster: str, provisioned: str, world: World) -> Iterator[World]:
     copied.application.close()
 
 
-def upgrade_to_first(cluster: str, database: str) -> None:
+def upgrade_to(earlier: str, cluster: str, database: str) -> None:
     newest = upgrading.command.upgrade
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(upgrading.command, "upgrade", lambda config, _: newest(config, "0001"))
+        patch.setattr(upgrading.command, "upgrade", lambda config, _: newest(config, earlier))
         upgrade(cluster, database)
 
 
@@ -198,11 +200,11 @@ def columns_of(connection: psycopg.Connection, table: str) -> set[str]:
 
 @pytest.mark.slow
 def test_an_upgrade_with_data_keeps_every_proof_and_life_goes_on(
-    cluster: str, world: World, earlier: World
+    cluster: str, world: World, earlier: World, request: pytest.FixtureRequest
 ) -> None:
     with pytest.raises(ServiceUnavailableError) as refused:
         earlier.verification()
-    assert refused.value.facts == {"revision": "0001"}
+    assert refused.value.facts == {"revision": request.node.callspec.params["earlier"]}
 
     upgrade(cluster, earlier.database.name)
 

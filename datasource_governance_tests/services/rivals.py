@@ -1,4 +1,4 @@
-"""Two who act at once on real connections, and what it takes to show that locks are needed."""
+"""Two or more who act at once on real connections, and what it takes to show that locks matter."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -43,10 +43,10 @@ class Rivals:
 
 
 @contextmanager
-def rivals_in(world: World) -> Iterator[Rivals]:
-    """Yield two rivals who are connected already."""
+def rivals_in(world: World, number: int = 2) -> Iterator[Rivals]:
+    """Yield rivals, two by default, who are connected already."""
     worlds = tuple(
-        replace(world, application=Application(world.application.settings)) for _ in range(2)
+        replace(world, application=Application(world.application.settings)) for _ in range(number)
     )
     for one in worlds:
         with one.application.work():

@@ -1,20 +1,12 @@
-"""`kill -9` after every statement and commit of every transition, in a process of its own.
-
-Dying before a statement is dying after the one before it: 0 is before the first. As long as not a
-byte of any table has changed, the next process that dies is the retry of the one before.
-"""
+"""`kill -9` after every statement and commit of every transition, in a process of its own."""
 
 import hashlib
-import multiprocessing
-import os
-import signal
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
-from datasource_governance.composition import Application, Settings
 from datasource_governance.domain.approval import Verdict, subject_of
 from datasource_governance.domain.attestation import Action, Attestation
 from datasource_governance.domain.canonical import Sha256
@@ -24,7 +16,6 @@ from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.subjects import launch_subject, promotion_subject
 from datasource_governance.errors import GuardError
 from datasource_governance.evaluation.payload import TypedPayload
-from datasource_governance.persistence.connection import Connection
 from datasource_governance.services.approval import AttestedDecision, decide_stage
 from datasource_governance.services.expiring import tell_of_expiring
 from datasource_governance.services.launching import attest_launch
@@ -32,7 +23,7 @@ from datasource_governance.services.promotion import PromotionRequest, promote_s
 from datasource_governance.services.recording import record
 from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.services.waiting import supersede_stage
-from datasource_governance_tests.contents import contents
+from datasource_governance_tests.services.dying import assert_whole_or_not_at_all
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -40,11 +31,6 @@ ONE_APPROVAL = {"version": "v1", "required": True}
 MIDDAY = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ROWS = pa.table({"id": [1, 2]})
 SHA256 = Sha256(hashlib.sha256(TypedPayload(ROWS).encoded()).hexdigest())
-LEAST_EVENTS, MOST_EVENTS = 10, 100
-
-# A process that forks others must have one thread: so a fresh one is prepared, not this.
-forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(["__main__", "pandera.polars", "psycopg", __name__])
 
 
 @dataclass(frozen=True)
@@ -131,7 +117,9 @@ class Promoting:
         return cls(PromotionRequest(stage=stage.id, attestation=attestation))
 
     def run(self, application):
-        return promote_stage(application.work(), self.request).materialization.id
+        return promote_stage(
+            application.work(), application.artifacts(), self.request
+        ).materialization.id
 
     def found(self, work):
         materialization = work.materializations.of_stage(self.request.stage)
@@ -215,72 +203,11 @@ def approved(world):
     return stage
 
 
-class Fuse:
-    """Ends the process when a number of events have happened."""
-
-    def __init__(self, events):
-        self.left = events
-
-    def burn(self):
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.left -= 1
-
-    def attach(self):
-        """Count the statements and commits of every connection from now on."""
-        self.burn()
-        for name in ("execute", "commit"):
-            setattr(Connection, name, self._counted(getattr(Connection, name)))
-
-    def _counted(self, method):
-        def counted(connection, *arguments):
-            found = method(connection, *arguments)
-            self.burn()
-            return found
-
-        return counted
-
-
-def run_and_die(settings: Settings, transition, events):
-    Fuse(events).attach()
-    application = Application(settings)
-    transition.run(application)
-    application.close()
-
-
-def die_after(world, transition, events):
-    """Run in another process and return how that ended: 0, or minus a signal."""
-    process = forks.Process(
-        target=run_and_die, args=(world.application.settings, transition, events)
-    )
-    process.start()
-    process.join(60)
-    code = process.exitcode
-    process.close()
-    return code
-
-
 KINDS = [Creation, Deciding, Rejecting, Telling, Promoting, Superseding, Launching]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_transition_happened_whole_or_not_at_all_and_a_retry_completes_it(world, kind):
     world.declare(approval=ONE_APPROVAL)
-    transition = kind.prepare(world)
-    before = after = contents(world)
-    codes = []
 
-    while after == before and len(codes) < MOST_EVENTS:
-        codes.append(die_after(world, transition, len(codes)))
-        after = contents(world)
-
-    # Only whoever was killed behind the commit has changed anything, and that is all of it.
-    assert len(codes) > LEAST_EVENTS
-    assert set(codes) == {-signal.SIGKILL}
-    with world.application.work() as work:
-        (survived,) = transition.found(work)
-    assert world.verification().holds
-    assert transition.run(world.application) == survived
-    assert contents(world) == after
-    assert die_after(world, transition, MOST_EVENTS) == 0
-    assert contents(world) == after
+    assert_whole_or_not_at_all(world, kind.prepare(world))

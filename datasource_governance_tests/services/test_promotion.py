@@ -68,6 +68,11 @@ def promotable(world):
     return [one.stage for one in standings[world.datasource] if one.complete_since]
 
 
+def promote_as_asked(world, request):
+    application = world.application
+    return promote_stage(application.work(), application.artifacts(), request)
+
+
 def entry_of(document):
     """Return the entry of a segment that travelled as JSON."""
     return Entry(
@@ -318,9 +323,7 @@ def test_a_promotion_of_other_hashes_than_the_stage_has_is_refused(approved):
     attestation = world.signer("operator").attest(Action.STAGE_PROMOTE, subject)
 
     with world.refuses("attestation_mismatch"):
-        promote_stage(
-            world.application.work(), PromotionRequest(stage=stage.id, attestation=attestation)
-        )
+        promote_as_asked(world, PromotionRequest(stage=stage.id, attestation=attestation))
 
 
 def test_an_approval_is_not_a_promotion(world):
@@ -330,9 +333,7 @@ def test_an_approval_is_not_a_promotion(world):
     attestation = world.decision_attestation("operator", stage, "checked")
 
     with world.refuses("attestation_mismatch"):
-        promote_stage(
-            world.application.work(), PromotionRequest(stage=stage.id, attestation=attestation)
-        )
+        promote_as_asked(world, PromotionRequest(stage=stage.id, attestation=attestation))
 
 
 @pytest.mark.parametrize("tampering", TAMPERING.values(), ids=TAMPERING)
