@@ -1,34 +1,40 @@
 """The IO manager by which downstream assets read what is in force.
 
 Nothing is written through it. Every load asks Postgres again: is the reader still authorised, is
-the payload the one that was promoted, is it small enough.
+the payload the one that was made current, is it small enough.
 
 Source: SPEC section 15 ("readers load through a governed IO manager").
 """
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import dagster as dg
 from typing_extensions import override
 
 from datasource_governance.composition import Application
 from datasource_governance.domain.actor import SYSTEM, ActorId
+from datasource_governance.orchestration.inputs import Asked, asked_by, record_loaded
 from datasource_governance.orchestration.refusals import business_refusals
-from datasource_governance.services.reading import read_current
-
-if TYPE_CHECKING:
-    import pandas as pd
+from datasource_governance.reading import Loaded, Reader
+from datasource_governance.services.reading import DEFAULT_BOUNDS, Bounds
 
 
 class GovernedIOManager(dg.IOManager):
-    """Loads `<datasource>/current` as a pandas DataFrame with Arrow dtypes.
+    """Loads a governed asset as pandas, Polars or Arrow, or as a lazy scan, as an input asks.
 
-    The reader is the actor under whose grant as steward pipelines read, by default `system`.
+    Args:
+        application: Whose database.
+        reader: The actor under whose grant as steward pipelines read.
+        bounds: How much one input may be, all its partitions together. A lazy scan has none.
     """
 
-    def __init__(self, application: Application, reader: ActorId = SYSTEM) -> None:
-        self._application = application
-        self._reader = reader
+    def __init__(
+        self,
+        application: Application,
+        reader: ActorId = SYSTEM,
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        self._reader = Reader(application=application, actor=reader, bounds=bounds)
 
     @override
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
@@ -40,17 +46,21 @@ class GovernedIOManager(dg.IOManager):
             )
 
     @override
-    def load_input(self, context: dg.InputContext) -> "pd.DataFrame":
-        """Return the current materialization, and record which one was read."""
-        from datasource_governance.evaluation.payload import to_pandas
+    def load_input(self, context: dg.InputContext) -> Any:
+        """Return what an input asks for, and record which materialization it was given.
 
-        datasource = context.asset_key.path[0]
+        Of several partitions it is a dict by partition key.
+        """
         with business_refusals():
-            reading = read_current(self._application.work(), datasource, self._reader)
-        context.add_input_metadata(
-            {
-                "datasource_governance/materialization_id": reading.materialization.id,
-                "datasource_governance/revision": reading.materialization.revision,
-            }
-        )
-        return to_pandas(reading.payload)
+            asked = asked_by(context)
+            loaded = self._load(asked)
+        record_loaded(context, {key: one.materialization for key, one in loaded.items()})
+        frames = {key: one.frame for key, one in loaded.items()}
+        return frames if asked.by_partition else next(iter(frames.values()))
+
+    def _load(self, asked: Asked) -> dict[str, Loaded]:
+        loaded, reader = {}, self._reader
+        for wanted in asked.wanted:
+            one = loaded[wanted.partition] = reader.load(asked.datasource, wanted, asked.form)
+            reader = reader.having_given(one)
+        return loaded

@@ -1,63 +1,143 @@
-"""Give readers the current materialization: re-authorised, verified, bounded.
+"""Give readers what is in force, or one revision that they name: re-authorised, verified, bounded.
 
-Source: SPEC sections 10 ("Reads are bounded and re-authorised") and 15.
+Of an artifact this gives the reference. Whoever opens it then verifies the object, so a store is
+touched only for readers who may read.
+
+Source: SPEC sections 9, 10 ("Reads are bounded and re-authorised") and 15.
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from datasource_governance.domain.actor import ActorId, Role
+from datasource_governance.domain.artifact import ArtifactReference, parse_artifact_reference
 from datasource_governance.domain.materialization import Disposition, Materialization
-from datasource_governance.errors import GuardError, NotFoundError
+from datasource_governance.domain.schema_document import parse_schema
+from datasource_governance.errors import GuardError, InvalidArgumentError, NotFoundError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import authorise
 
-MAXIMUM_ROWS = 100_000
-MAXIMUM_BYTES = 64 * 1024 * 1024
+MAXIMUM_ROWS = 10_000_000
+MAXIMUM_BYTES = 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is wanted of a datasource: what is current, all of it, unless it says otherwise.
+
+    `materialization` names one revision instead, whether it ever was current or not; of a
+    partitioned datasource it must be the partition's. `columns` are fields, in the order they are
+    wanted.
+    """
+
+    partition: str = ""
+    materialization: str | None = None
+    columns: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much is given out; both are inclusive.
+
+    `bytes` are those of an inline payload as it is stored, and of the wanted columns in memory.
+    """
+
+    rows: int = MAXIMUM_ROWS
+    bytes: int = MAXIMUM_BYTES
+
+
+CURRENT = Wanted()
+DEFAULT_BOUNDS = Bounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A materialization and its payload as stored: one Arrow IPC stream, not in the `repr`."""
+    """A materialization and its payload, which is not in the `repr`.
+
+    The payload is as stored: one Arrow IPC stream with all columns, or the reference to an
+    artifact, of which nobody has looked at the object yet.
+    """
 
     materialization: Materialization
-    payload: bytes = field(repr=False)
+    payload: bytes | ArtifactReference = field(repr=False)
 
 
 def read_current(
     work: UnitOfWork,
     datasource: str,
     actor: ActorId,
-    *,
-    maximum_rows: int = MAXIMUM_ROWS,
-    maximum_bytes: int = MAXIMUM_BYTES,
+    wanted: Wanted = CURRENT,
+    bounds: Bounds | None = DEFAULT_BOUNDS,
 ) -> Reading:
-    """Return what is in force. Both limits are inclusive; bytes are those of the stored payload.
+    """Return what is wanted of a datasource; None bounds nothing, for who reads step by step.
 
     Raises:
-        NotFoundError: when nothing is current yet.
+        NotFoundError: nothing is current yet, or the datasource has no such materialization.
+        InvalidArgumentError: columns are repeated, or no fields of it.
         GuardError: `not_authorised` for an actor without a steward's grant, `payload_too_large`,
-            `payload_purged`, `payload_altered` when the bytes are not those that were promoted.
+            `payload_purged`, `payload_altered` when the payload is not what was made current.
     """
     with work:
         authorise(work, actor, Role.STEWARD, datasource)
-        target = work.datasources.get(datasource)
-        if target.current is None:
-            raise NotFoundError(
-                f"datasource {datasource!r} has no current materialization yet; promote a stage"
-            )
-        materialization = work.materializations.get(target.current)
+        materialization = _found(work, datasource, wanted)
         _check_retained(materialization)
-        _check_size("rows", materialization.row_count, maximum_rows)
-        _check_size("bytes", work.materializations.payload_size(materialization.id), maximum_bytes)
+        _check_columns(materialization, wanted.columns)
+        if bounds is not None:
+            check_size("rows", materialization.row_count, bounds.rows)
+        if materialization.artifact is not None:
+            reference = parse_artifact_reference(materialization.artifact)
+            _check_digest(materialization, reference.sha256, materialization.payload_fingerprint)
+            return Reading(materialization=materialization, payload=reference)
+        if bounds is not None:
+            size = work.materializations.payload_size(materialization.id)
+            check_size("bytes", size, bounds.bytes)
         payload = work.materializations.payload(materialization.id)
-    if hashlib.sha256(payload).hexdigest() != materialization.payload_sha256:
-        raise GuardError(
-            f"the payload of materialization {materialization.id} was altered; nothing is given "
-            "out; run: evidence verify",
-            code="payload_altered",
-        )
+    found = hashlib.sha256(payload).hexdigest()
+    _check_digest(materialization, found, materialization.payload_sha256)
     return Reading(materialization=materialization, payload=payload)
+
+
+def check_size(what: str, size: int, maximum: int) -> None:
+    """Refuse more than may be given out; `what` is rows or bytes.
+
+    Raises:
+        GuardError: code `payload_too_large`.
+    """
+    if size > maximum:
+        raise GuardError(
+            f"the materialization has {size} {what}, and {maximum} may be read; select columns, "
+            "or read it as a lazy scan",
+            code="payload_too_large",
+        )
+
+
+def _found(work: UnitOfWork, datasource: str, wanted: Wanted) -> Materialization:
+    if wanted.materialization is None:
+        return _current(work, datasource, wanted.partition)
+    if wanted.materialization in work.materializations.known(datasource, [wanted.materialization]):
+        named = work.materializations.get(wanted.materialization)
+        if named.partition == wanted.partition:
+            return named
+    raise NotFoundError(
+        f"there is no materialization {wanted.materialization!r} of "
+        f"{_place(datasource, wanted.partition)}"
+    )
+
+
+def _current(work: UnitOfWork, datasource: str, partition: str) -> Materialization:
+    target = work.datasources.get(datasource, partition)
+    if target.current is None:
+        raise NotFoundError(
+            f"{_place(datasource, partition)} has no current materialization yet; promote a stage, "
+            "or publish to it"
+        )
+    return work.materializations.get(target.current)
+
+
+def _place(datasource: str, partition: str) -> str:
+    within = f"partition {partition!r} of " if partition else ""
+    return f"{within}datasource {datasource!r}"
 
 
 def _check_retained(materialization: Materialization) -> None:
@@ -69,9 +149,23 @@ def _check_retained(materialization: Materialization) -> None:
         )
 
 
-def _check_size(what: str, size: int, maximum: int) -> None:
-    if size > maximum:
+def _check_columns(materialization: Materialization, columns: Sequence[str] | None) -> None:
+    if columns is None:
+        return
+    known = {one.name for one in parse_schema(materialization.schema).fields}
+    names = list(columns)
+    wrong = [name for name in names if name not in known or names.count(name) > 1]
+    if wrong or not names or isinstance(columns, str):
+        named = ", ".join(map(repr, dict.fromkeys(wrong))) or "no list of names"
+        raise InvalidArgumentError(
+            f"columns must be fields of the materialization, each once, and are not: {named}"
+        )
+
+
+def _check_digest(materialization: Materialization, found: str, promised: str) -> None:
+    if found != promised:
         raise GuardError(
-            f"the current materialization has {size} {what}, the reader's limit is {maximum}",
-            code="payload_too_large",
+            f"the payload of materialization {materialization.id} was altered; nothing is given "
+            "out; run: evidence verify",
+            code="payload_altered",
         )
