@@ -3,6 +3,7 @@
 Source: SPEC section 15 ("Loading reads only declarations in the repository").
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from datasource_governance.domain.datasource import Datasource, parse_datasource
@@ -18,15 +19,30 @@ def read_declarations(directory: Path) -> list[Datasource]:
         InvalidPolicyError: with the problems of all declarations, each naming its file; also when
             the directory holds none.
     """
+    paths = sorted(directory.glob(f"*/{FILE_NAME}"))
+    if not paths:
+        message = f"no */{FILE_NAME} in it; GOVERNANCE_DATASOURCES names the directory"
+        problem = Problem(kind="not_found", message=message)
+        raise InvalidPolicyError(f"declarations in {directory}", [problem])
+    found = read_declaration_files(paths, f"declarations in {directory}")
+    return sorted(found.values(), key=lambda declaration: declaration.id)
+
+
+def read_declaration_files(paths: Sequence[Path], what: str) -> dict[Path, Datasource]:
+    """Return the declarations in files, by file; `what` names all of them together.
+
+    Raises:
+        InvalidPolicyError: with the problems of all files, each naming its file.
+    """
     problems: list[Problem] = []
-    found: dict[str, Datasource] = {}
-    for path in sorted(directory.glob(f"*/{FILE_NAME}")):
+    found: dict[Path, Datasource] = {}
+    for path in paths:
         try:
             declaration = read_declaration(path)
         except InvalidPolicyError as error:
             problems.extend(error.problems)
             continue
-        if declaration.id in found:
+        if any(declaration.id == other.id for other in found.values()):
             problems.append(
                 Problem(
                     kind="invalid_value",
@@ -34,13 +50,10 @@ def read_declarations(directory: Path) -> list[Datasource]:
                     message=f"{path}: datasource {declaration.id!r} is declared twice",
                 )
             )
-        found[declaration.id] = declaration
-    if not found and not problems:
-        message = f"no */{FILE_NAME} in it; GOVERNANCE_DATASOURCES names the directory"
-        problems.append(Problem(kind="not_found", message=message))
+        found[path] = declaration
     if problems:
-        raise InvalidPolicyError(f"declarations in {directory}", problems)
-    return [found[name] for name in sorted(found)]
+        raise InvalidPolicyError(what, problems)
+    return found
 
 
 def read_declaration(path: Path) -> Datasource:

@@ -109,6 +109,7 @@ def directory(tmp_path, monkeypatch) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("GOVERNANCE_DATASOURCES", "datasources")
+    monkeypatch.setenv("DAGSTER_DISABLE_TELEMETRY", "yes")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -177,7 +178,9 @@ def stand_in_for_sensor() -> None:
     for standings in WaitingStages().overview(application.work()).standings.values():
         for one in standings:
             if one.complete_since:
-                promote_stage(application.work(), PromotionRequest(stage=one.stage))
+                promote_stage(
+                    application.work(), application.artifacts(), PromotionRequest(stage=one.stage)
+                )
     application.close()
 
 

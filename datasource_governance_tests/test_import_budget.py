@@ -49,6 +49,7 @@ def test_the_package_loads_nothing_but_itself(module):
     "module",
     [
         "datasource_governance.definitions",
+        "datasource_governance.components",
         "datasource_governance.cli",
         "datasource_governance.orchestration.coordinator",
     ],

@@ -6,7 +6,7 @@ ids; no frame passes through Dagster's I/O.
 Source: SPEC section 15.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,14 +68,17 @@ def current_key(datasource: str) -> dg.AssetKey:
     return dg.AssetKey([datasource, "current"])
 
 
-def datasource_assets(declaration: Datasource, webserver: str) -> DatasourceAssets:
+def datasource_assets(
+    declaration: Datasource, webserver: str, producers: Sequence[dg.AssetKey] = ()
+) -> DatasourceAssets:
     """Return the assets and the evidence check of a declared datasource.
 
-    `webserver` is the address of the governed webserver, to which links lead.
+    `webserver` is the address of the governed webserver, to which links lead. `producers` are the
+    assets that publish to the datasource.
     """
     return DatasourceAssets(
         stage=_stage_asset(declaration, webserver),
-        current=_current_asset(declaration),
+        current=_current_asset(declaration, producers),
         evidence=_evidence_check(declaration),
     )
 
@@ -130,12 +133,14 @@ def _stage_asset(declaration: Datasource, webserver: str) -> dg.AssetsDefinition
     return stage
 
 
-def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
+def _current_asset(
+    declaration: Datasource, producers: Sequence[dg.AssetKey]
+) -> dg.AssetsDefinition:
     key = current_key(declaration.id)
 
     @dg.asset(
         key=key,
-        deps=[stage_key(declaration.id)],
+        deps=[stage_key(declaration.id), *producers],
         group_name=declaration.id,
         description=declaration.description or "What is in force: the last promoted stage.",
         metadata=policy_metadata(declaration),
@@ -152,7 +157,7 @@ def _current_asset(declaration: Datasource) -> dg.AssetsDefinition:
         stage_id: str = context.op_execution_context.op_config["stage_id"]
         with business_refusals():
             request = PromotionRequest(stage=stage_id, launch=launch_of(context.run))
-            promotion = promote_stage(application.work(), request)
+            promotion = promote_stage(application.work(), application.artifacts(), request)
         materialization = promotion.materialization
         context.log.info("materialization %s is current", materialization.id)
         return dg.MaterializeResult(

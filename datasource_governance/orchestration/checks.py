@@ -1,10 +1,10 @@
 """Policies to asset check specs, stored validations and verifications to asset check results.
 
-Source: SPEC section 15 ("stage").
+Source: SPEC section 15 ("stage", "publication").
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -27,44 +27,62 @@ if TYPE_CHECKING:
 
 def check_specs(declaration: Datasource, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """Return the specs of the declared rules and the two fixed ones."""
-    declared = declaration.quality_policy
+    return policy_check_specs(declaration.quality_policy, key)
+
+
+def policy_check_specs(
+    declared: QualityPolicy | None,
+    key: dg.AssetKey,
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
+) -> list[dg.AssetCheckSpec]:
+    """Return the specs of a policy's rules and the two fixed ones, for each partition if any."""
     fixed = [
         dg.AssetCheckSpec(
             QUALITY_POLICY,
             asset=key,
             blocking=True,
             description="All rules of the policy in force, also those not declared here.",
+            partitions_def=partitions_def,
         ),
         dg.AssetCheckSpec(
             SCHEMA_CLASSIFICATION,
             asset=key,
             blocking=True,
             description="The schema, compared with the current materialization's.",
+            partitions_def=partitions_def,
         ),
     ]
-    return rule_check_specs(declared.rules if declared else (), key) + fixed
+    rules = declared.rules if declared else ()
+    return rule_check_specs(rules, key, partitions_def) + fixed
 
 
 def check_results(
     stage: Stage, key: dg.AssetKey, declared: QualityPolicy | None
+) -> Iterator[dg.AssetCheckResult]:
+    """Yield the results of the declared rules and of the fixed checks of a stage."""
+    yield from validation_results(metadata.validation_of(stage), key, declared)
+
+
+def validation_results(
+    validation: Mapping[str, Json], key: dg.AssetKey, declared: QualityPolicy | None
 ) -> Iterator[dg.AssetCheckResult]:
     """Yield the results of the declared rules and of the fixed checks from a stored validation.
 
     Rules that are not declared, because the database holds another policy, appear in the aggregate
     check only.
     """
-    validation = metadata.validation_of(stage)
     rules = metadata.rules_of(validation)
+    policy_hash = metadata.policy_hash_of(validation)
     yield from rule_check_results(rules, declared.rules if declared else (), key)
     yield rules_result(
         rules,
         QUALITY_POLICY,
         key,
-        conclusion=f"; outcome: {stage.outcome}",
+        conclusion=f"; outcome: {validation['outcome']}",
         beside={
-            metadata.OUTCOME: str(stage.outcome),
-            metadata.POLICY_DRIFT: metadata.policy_drift(stage, declared),
-            f"{metadata.NAMESPACE}/quality_policy_hash": stage.quality_policy_hash,
+            metadata.OUTCOME: str(validation["outcome"]),
+            metadata.POLICY_DRIFT: metadata.policy_drift(policy_hash, declared),
+            f"{metadata.NAMESPACE}/quality_policy_hash": policy_hash,
         },
     )
     yield _schema_result(validation["schema_diff"], key)
@@ -83,6 +101,26 @@ def _schema_result(diff: Json, key: dg.AssetKey) -> dg.AssetCheckResult:
             metadata.CLASSIFICATION: classification,
             metadata.SCHEMA_DIFF: metadata.change_table(diff),
         },
+    )
+
+
+def evaluation_of(
+    result: dg.AssetCheckResult,
+    key: dg.AssetKey,
+    *,
+    blocking: bool | None = None,
+    partition: str | None = None,
+) -> dg.AssetCheckEvaluation:
+    """Return a result about an asset as Dagster keeps it, without any materialization."""
+    return dg.AssetCheckEvaluation(
+        asset_key=key,
+        check_name=str(result.check_name),
+        passed=result.passed,
+        metadata=result.metadata,
+        severity=result.severity,
+        description=result.description,
+        blocking=blocking,
+        partition=partition,
     )
 
 

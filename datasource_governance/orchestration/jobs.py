@@ -1,13 +1,18 @@
-"""The jobs that a person finds in the launchpad: stage a delivery, promote a stage.
+"""The jobs that a person finds in the launchpad: stage, promote, publish.
 
 Source: SPEC section 15.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from datasource_governance.domain.launch import promotion_job_name, stage_job_name
+from datasource_governance.domain.launch import (
+    promotion_job_name,
+    publication_job_name,
+    stage_job_name,
+)
 from datasource_governance.orchestration.assets import current_key, stage_key
 
 if TYPE_CHECKING:
@@ -32,6 +37,20 @@ def promotion_job(datasource: str) -> "UnresolvedAssetJobDefinition":
         promotion_job_name(datasource),
         selection=dg.AssetSelection.assets(current_key(datasource)),
         description=f"Make an approved stage of `{datasource}` the current materialization.",
+    )
+
+
+def publication_job(
+    datasource: str, producers: Sequence[dg.AssetsDefinition]
+) -> "UnresolvedAssetJobDefinition":
+    """Return the job that runs the assets that publish to a datasource.
+
+    Whoever launches it through the governed webserver is behind what it publishes.
+    """
+    return dg.define_asset_job(
+        publication_job_name(datasource),
+        selection=dg.AssetSelection.assets(*producers),
+        description=f"Run what publishes to `{datasource}`; the output passes the gate first.",
     )
 
 

@@ -29,19 +29,28 @@ BOUND_TO = f"{NAMESPACE}/bound_to"
 BREAKS = f"{NAMESPACE}/breaks"
 CLASSIFICATION = f"{NAMESPACE}/classification"
 CREATOR = f"{NAMESPACE}/creator"
+DATASOURCE = f"{NAMESPACE}/datasource"
 DECISION_PAGE = f"{NAMESPACE}/decide"
 DECISION_PAGES = f"{NAMESPACE}/decisions"
 DELIVERY = f"{NAMESPACE}/delivery"
 ENTRIES = f"{NAMESPACE}/entries"
 FAILED_RULES = f"{NAMESPACE}/failed_rules"
 FIELDS = f"{NAMESPACE}/fields"
+INPUTS = f"{NAMESPACE}/inputs"
+KEY = f"{NAMESPACE}/key"
+MATERIALIZATION_ID = f"{NAMESPACE}/materialization_id"
 NEXT_STEP = f"{NAMESPACE}/next_step"
 OUTCOME = f"{NAMESPACE}/outcome"
+PARTITION = f"{NAMESPACE}/partition"
 POLICIES = f"{NAMESPACE}/policies"
 POLICY_DRIFT = f"{NAMESPACE}/policy_drift"
+PRODUCER = f"{NAMESPACE}/producer"
 PROMOTED_BY = f"{NAMESPACE}/promoted_by"
 PROVENANCE = f"{NAMESPACE}/provenance"
+PUBLICATION = f"{NAMESPACE}/publication"
+PUBLISHED_BY = f"{NAMESPACE}/published_by"
 REASON = f"{NAMESPACE}/reason"
+REPLAYED = f"{NAMESPACE}/replayed"
 REVISION = f"{NAMESPACE}/revision"
 ROW_NUMBERS = f"{NAMESPACE}/row_numbers"
 ROWS = f"{NAMESPACE}/rows"
@@ -100,7 +109,7 @@ def stage_metadata(
         BASE: stage.base or "none",
         CREATOR: stage.creator,
         DELIVERY: stage.delivery,
-        POLICY_DRIFT: policy_drift(stage, declared),
+        POLICY_DRIFT: policy_drift(stage.quality_policy_hash, declared),
         BOUND_TO: _identities(
             {
                 "stage": stage.fingerprint(tenant),
@@ -125,23 +134,30 @@ def rules_of(validation: Mapping[str, Json]) -> list[dict[str, Json]]:
     return [_object(rule) for rule in _list(validation["rules"])]
 
 
-def policy_drift(stage: Stage, declared: QualityPolicy | None) -> bool:
-    """Whether a stage was validated by another policy than the one that this location declares."""
-    return declared is None or declared.hash != stage.quality_policy_hash
+def policy_hash_of(validation: Mapping[str, Json]) -> str:
+    """Return the hash of the policy that a stored validation is about."""
+    return str(_object(validation["policy"])["hash"])
+
+
+def policy_drift(policy_hash: str, declared: QualityPolicy | None) -> bool:
+    """Whether another policy was applied than the one that this location declares."""
+    return declared is None or declared.hash != policy_hash
 
 
 def materialization_metadata(
     materialization: Materialization, provenance: Mapping[str, Json]
 ) -> Metadata:
-    """Return the metadata of one promotion's materialization event."""
+    """Return the metadata of the event of what a stage or a publication became."""
     policies = _object(provenance["policies"])
-    approval = provenance["approval"]
-    approvals = _list(_object(approval)["approvals"]) if isinstance(approval, dict) else []
+    published = provenance.get("publication")
+    revision = materialization.revision
     return {
-        REVISION: materialization.revision,
-        APPROVED_BY: ", ".join(str(_object(one)["actor"]) for one in approvals) or "not required",
-        PROMOTED_BY: materialization.created_by,
-        STAGE_ID: materialization.stage,
+        **({} if revision is None else {REVISION: revision}),
+        **(
+            _promotion(materialization, provenance)
+            if published is None
+            else _publication(materialization, _object(published))
+        ),
         PROVENANCE: _identities(
             {
                 "materialization": materialization.id,
@@ -153,6 +169,28 @@ def materialization_metadata(
         ),
         "dagster/row_count": materialization.row_count,
         "dagster/column_schema": column_schema(materialization.schema),
+    }
+
+
+def _promotion(materialization: Materialization, provenance: Mapping[str, Json]) -> Metadata:
+    approval = provenance["approval"]
+    approvals = _list(_object(approval)["approvals"]) if isinstance(approval, dict) else []
+    return {
+        APPROVED_BY: ", ".join(str(_object(one)["actor"]) for one in approvals) or "not required",
+        PROMOTED_BY: materialization.created_by,
+        STAGE_ID: str(materialization.stage),
+    }
+
+
+def _publication(materialization: Materialization, published: Mapping[str, Json]) -> Metadata:
+    partition = materialization.partition
+    return {
+        STATE: str(published["state"]),
+        PRODUCER: str(published["producer"]),
+        KEY: str(published["idempotency_key"]),
+        **({PARTITION: partition} if partition else {}),
+        PUBLISHED_BY: materialization.created_by,
+        PUBLICATION: str(materialization.publication),
     }
 
 
@@ -219,6 +257,28 @@ def break_table(breaks: Sequence[Break]) -> dg.TableMetadataValue:
     return _table(records, "break", "table", "key", "what")
 
 
+def input_table(
+    before: dg.TableMetadataValue | None,
+    asset: dg.AssetKey,
+    read: Mapping[str, Materialization],
+) -> dg.TableMetadataValue:
+    """Return the table of what an asset read, with another input of it, by partition."""
+    known = before.records if before else []
+    records = [
+        dg.TableRecord(
+            {
+                "asset": asset.to_user_string(),
+                "partition": partition,
+                "materialization": one.id,
+                "revision": "" if one.revision is None else str(one.revision),
+            }
+        )
+        for partition, one in read.items()
+    ]
+    columns = _columns("asset", "partition", "materialization", "revision")
+    return dg.MetadataValue.table([*known, *records], columns)
+
+
 def names(values: Json) -> str:
     """Return a JSON list as one line of text."""
     return ", ".join(str(value) for value in _list(values))
@@ -242,8 +302,12 @@ def _identities(found: Mapping[str, Json]) -> dg.TableMetadataValue:
 def _table(records: Sequence[Mapping[str, str | None]], *columns: str) -> dg.TableMetadataValue:
     return dg.MetadataValue.table(
         records=[dg.TableRecord(dict(record)) for record in records],
-        schema=dg.TableSchema(columns=[dg.TableColumn(name=name, type="text") for name in columns]),
+        schema=_columns(*columns),
     )
+
+
+def _columns(*names: str) -> dg.TableSchema:
+    return dg.TableSchema(columns=[dg.TableColumn(name=name, type="text") for name in names])
 
 
 def next_step(stage: Stage, page: str) -> str:

@@ -15,7 +15,7 @@ from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization, provenance_of
 from datasource_governance.domain.stage import Stage
 from datasource_governance.orchestration.assets import current_key, stage_key
-from datasource_governance.orchestration.checks import check_results
+from datasource_governance.orchestration.checks import check_results, evaluation_of
 from datasource_governance.orchestration.metadata import (
     Metadata,
     materialization_metadata,
@@ -99,14 +99,7 @@ class StageProjection(Projection[Stage]):
     @override
     def checks(self, row: Stage) -> list[dg.AssetCheckEvaluation]:
         return [
-            dg.AssetCheckEvaluation(
-                asset_key=self.key,
-                check_name=str(result.check_name),
-                passed=result.passed,
-                metadata=result.metadata,
-                severity=result.severity,
-                description=result.description,
-            )
+            evaluation_of(result, self.key)
             for result in check_results(row, self.key, self.declaration.quality_policy)
         ]
 

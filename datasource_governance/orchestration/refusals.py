@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from datasource_governance.errors import GovernanceError
+from datasource_governance.errors import GovernanceError, ServiceUnavailableError
 
 CODE = "datasource_governance/code"
 
 
 @contextmanager
 def business_refusals() -> Iterator[None]:
-    """Turn what this package refuses into a plain failure that nobody retries."""
+    """Turn what this package refuses into a plain failure."""
     refusal: GovernanceError | None = None
     try:
         yield
@@ -24,6 +24,16 @@ def business_refusals() -> Iterator[None]:
         refusal = error.with_traceback(None)
     if refusal is not None:
         # `from None`, because a context manager's caller is still handling the refusal.
-        raise dg.Failure(
-            description=str(refusal), metadata={CODE: refusal.code}, allow_retries=False
-        ) from None
+        raise refused(refusal) from None
+
+
+def refused(refusal: GovernanceError) -> dg.Failure:
+    """Return how Dagster shows a refusal.
+
+    Trying again helps only where a service was not available.
+    """
+    return dg.Failure(
+        description=str(refusal),
+        metadata={CODE: refusal.code},
+        allow_retries=isinstance(refusal, ServiceUnavailableError),
+    )

@@ -7,6 +7,7 @@ Source: SPEC section 15 ("stage"); facts on performance, section 10.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import dagster as dg
 
@@ -20,15 +21,19 @@ RULES_WITH_A_CHECK_EACH = 50
 """The most declared rules of a datasource that each have a check; more report per rule type."""
 
 
-def rule_check_specs(rules: Sequence[Rule], key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
+def rule_check_specs(
+    rules: Sequence[Rule],
+    key: dg.AssetKey,
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
+) -> list[dg.AssetCheckSpec]:
     """Return the specs of declared rules, in policy order; those of error rules are blocking.
 
     Up to 50 rules have one check each. More have one check per rule type and severity that occurs.
     """
     if len(rules) <= RULES_WITH_A_CHECK_EACH:
         names = check_names([rule.id for rule in rules])
-        return [_rule_spec(rule, names[rule.id], key) for rule in rules]
-    return [_type_spec(alike, name, key) for name, alike in _by_type(rules).items()]
+        return [_rule_spec(rule, names[rule.id], key, partitions_def) for rule in rules]
+    return [_type_spec(alike, name, key, partitions_def) for name, alike in _by_type(rules).items()]
 
 
 def rule_check_results(
@@ -87,17 +92,25 @@ def _by_type(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
     return found
 
 
-def _rule_spec(rule: Rule, name: str, key: dg.AssetKey) -> dg.AssetCheckSpec:
+def _rule_spec(
+    rule: Rule, name: str, key: dg.AssetKey, partitions_def: dg.PartitionsDefinition[Any] | None
+) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         name,
         asset=key,
         blocking=rule.severity is Severity.ERROR,
         description=f"Rule `{rule.id}` ({rule.type}) of the quality policy.",
         metadata={metadata.RULE_ID: rule.id},
+        partitions_def=partitions_def,
     )
 
 
-def _type_spec(alike: Sequence[Rule], name: str, key: dg.AssetKey) -> dg.AssetCheckSpec:
+def _type_spec(
+    alike: Sequence[Rule],
+    name: str,
+    key: dg.AssetKey,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+) -> dg.AssetCheckSpec:
     rule_type, severity = alike[0].type, alike[0].severity
     return dg.AssetCheckSpec(
         name,
@@ -105,6 +118,7 @@ def _type_spec(alike: Sequence[Rule], name: str, key: dg.AssetKey) -> dg.AssetCh
         blocking=severity is Severity.ERROR,
         description=f"{metadata.counted(len(alike), f'`{rule_type}` rule')} of severity "
         f"`{severity}` of the quality policy.",
+        partitions_def=partitions_def,
     )
 
 

@@ -13,7 +13,11 @@ from types import MappingProxyType
 from typing_extensions import override
 
 from datasource_governance.domain.actor import READERS, Grant, Role
-from datasource_governance.domain.launch import promotion_job_name, stage_job_name
+from datasource_governance.domain.launch import (
+    promotion_job_name,
+    publication_job_name,
+    stage_job_name,
+)
 
 RETENTION_APPLY_JOB = "apply_retention_plan"
 ASSET_JOB = "__ASSET_JOB"
@@ -121,6 +125,13 @@ ROUTES: Mapping[str, Need | None] = MappingProxyType(
 """Needs of Dagster's routes by the beginning of their paths. None: nobody; all others: readers."""
 
 
+_JOBS = (
+    (stage_job_name, Role.STEWARD),
+    (promotion_job_name, Role.OPERATOR),
+    (publication_job_name, Role.PRODUCER),
+)
+
+
 def need_of_route(path: str) -> Need | None:
     """Return what reading a path of Dagster's needs; None when nobody may."""
     for beginning, need in ROUTES.items():
@@ -133,8 +144,9 @@ def needs_of_launch(launch: Launch) -> frozenset[Need]:
     """Return everything that is needed to run a job or a selection of assets.
 
     The stage job and asset of a datasource need its steward, the promotion job and current asset
-    its operator, applying a retention plan an administrator, anything else an operator over all
-    datasources. Dagster's own job without a selection would run every asset.
+    its operator, the job that publishes to it its producer, applying a retention plan an
+    administrator, anything else an operator over all datasources. Dagster's own job without a
+    selection would run every asset.
     """
     assets = frozenset(map(_need_of_asset, launch.assets))
     if launch.job.startswith(ASSET_JOB):
@@ -145,7 +157,7 @@ def needs_of_launch(launch: Launch) -> frozenset[Need]:
 def _need_of_job(job: str) -> Need:
     if job == RETENTION_APPLY_JOB:
         return ADMINISTER
-    for name, role in ((stage_job_name, Role.STEWARD), (promotion_job_name, Role.OPERATOR)):
+    for name, role in _JOBS:
         beginning = name("")
         if job.startswith(beginning) and job != beginning:
             return Need(roles=frozenset({role}), datasource=job.removeprefix(beginning))

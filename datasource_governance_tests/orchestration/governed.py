@@ -106,7 +106,12 @@ def code_of(run):
 
 def stage_of(rules=(), *, diff=None, outcome="ready") -> Stage:
     """Return a stage whose stored validation holds these rules."""
-    validation = {"rules": list(rules), "schema_diff": diff}
+    validation = {
+        "outcome": outcome,
+        "policy": {"version": "v1", "hash": HASH},
+        "rules": list(rules),
+        "schema_diff": diff,
+    }
     return Stage(
         id="s-1",
         datasource="orders",

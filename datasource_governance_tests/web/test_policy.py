@@ -15,6 +15,7 @@ from datasource_governance_tests.web.schema import granted
 
 STEWARD_OF_ORDERS = Need(roles=frozenset({Role.STEWARD}), datasource="orders")
 OPERATOR_OF_ORDERS = Need(roles=frozenset({Role.OPERATOR}), datasource="orders")
+PRODUCER_OF_ORDERS = Need(roles=frozenset({Role.PRODUCER}), datasource="orders")
 STEWARD_OF_ALL = Need(roles=frozenset({Role.STEWARD}))
 OPERATOR_OF_ALL = Need(roles=frozenset({Role.OPERATOR}))
 ADMINISTRATOR = Need(roles=frozenset({Role.ADMINISTRATOR}))
@@ -47,6 +48,7 @@ def test_route_needs(path, need):
     [
         (Launch(job="stage_orders"), {STEWARD_OF_ORDERS}),
         (Launch(job="promote_orders"), {OPERATOR_OF_ORDERS}),
+        (Launch(job="publish_orders"), {PRODUCER_OF_ORDERS}),
         (Launch(job="apply_retention_plan"), {ADMINISTRATOR}),
         (Launch(job="apply_retention_plan_2"), {OPERATOR_OF_ALL}),
         (Launch(job="report"), {OPERATOR_OF_ALL}),
