@@ -9,6 +9,7 @@ import typer
 
 from datasource_governance.cli import (
     actor,
+    artifact,
     database,
     datasource,
     decision,
@@ -18,11 +19,13 @@ from datasource_governance.cli import (
     key,
     outbox,
     policy,
+    publication,
     stage,
     webserver,
 )
 from datasource_governance.cli.approval import approve, promote, reject
 from datasource_governance.cli.output import run
+from datasource_governance.cli.publish import publish
 from datasource_governance.cli.session import opened
 from datasource_governance.cli.validate import validate
 
@@ -41,6 +44,9 @@ app.command()(approve)
 app.command()(reject)
 app.command()(promote)
 app.add_typer(decision.app, name="decision")
+app.command()(publish)
+app.add_typer(publication.app, name="publication")
+app.add_typer(artifact.app, name="artifact")
 app.add_typer(evidence.app, name="evidence")
 app.add_typer(outbox.app, name="outbox")
 app.add_typer(key.app, name="key")
