@@ -103,6 +103,17 @@ def test_what_is_read_stays_what_was_verified_when_the_object_is_swapped(place):
         assert file.read() == CONTENT
 
 
+def test_a_version_changes_with_the_object_and_with_nothing_else(place):
+    artifact = place.put()
+    before = place.backend.version(DATASOURCE, artifact)
+
+    assert place.read(artifact) == CONTENT
+    assert place.put() == artifact
+    assert place.backend.version(DATASOURCE, artifact) == before
+    place.overwrite(artifact, CONTENT[::-1])
+    assert place.backend.version(DATASOURCE, artifact) != before
+
+
 def test_a_missing_object_is_told_from_a_foreign_reference(place):
     gone = stored(b"never put", place.backend.name)
     for artifact, code in (
@@ -111,9 +122,10 @@ def test_a_missing_object_is_told_from_a_foreign_reference(place):
         (replace(gone, sha256="0" * 64), "artifact_foreign"),
         (replace(gone, locator=f"{DATASOURCE}/partial-{'0' * 32}"), "artifact_foreign"),
     ):
-        with pytest.raises(GuardError) as refused:
-            place.read(artifact)
-        assert refused.value.code == code
+        for look in (place.read, lambda one: place.backend.version(DATASOURCE, one)):
+            with pytest.raises(GuardError) as refused:
+                look(artifact)
+            assert refused.value.code == code
 
 
 def test_hostile_locators_are_refused_before_anything_is_touched(place):
