@@ -7,17 +7,14 @@ as many bytes as an evidence entry has, and commits.
 """
 
 import hashlib
-import multiprocessing
-import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Final
 
-import psycopg
 import typer
 
+from benchmarks.clients import COMMITS, Barrier, RawCommits, echo_rates, rate
 from benchmarks.sensor_ticks import approve
 from benchmarks.servers import served
 from datasource_governance.cli.founding import admit, signer_of
@@ -29,7 +26,7 @@ from datasource_governance.domain.datasource import parse_datasource
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.subjects import apply_subject, delivery_subject
 from datasource_governance.evaluation.payload import TypedPayload
-from datasource_governance.persistence.administration import administrative_url, connect
+from datasource_governance.persistence.administration import connect
 from datasource_governance.services.authority import found_tenant
 from datasource_governance.services.declaring import apply_datasource
 from datasource_governance.services.staging import (
@@ -39,13 +36,10 @@ from datasource_governance.services.staging import (
 )
 from datasource_governance.signing import Signer
 
-COMMITS: Final = "raw commits of one row"
 APART: Final = "decisions, each client in a datasource of its own"
 TOGETHER: Final = "decisions, all clients in one datasource"
 _CONTENDED: Final = "contended"
 _APPROVER: Final = "approver"
-_COMMITS_PER_DECISION: Final = 10
-_ROW: Final = b"\0" * 1024
 _POLICIES: Final = {
     "quality_policy": {
         "version": "v1",
@@ -61,58 +55,6 @@ INSERT INTO governance.stage SELECT copy.* FROM governance.stage original,
         'id', original.id || '-' || n, 'attestation_id', NULL)) copy
 WHERE original.id = '{stage}'
 """
-
-
-class Barrier(Protocol):
-    """Where processes wait for each other."""
-
-    def wait(self) -> int:
-        """Return when all have come."""
-        ...
-
-    def abort(self) -> None:
-        """Let nobody wait who waits now or later: their waiting fails."""
-        ...
-
-
-def rate(client: Callable[..., None], shares: Sequence[tuple[object, ...]], acts: int) -> float:
-    """Return how many acts are done in a second, when each client does so many of its share.
-
-    Counted from the instant on which all begin, until the last one is done.
-    """
-    # Forks of a process that has one thread and nothing open.
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__"])
-    start, end = context.Barrier(len(shares) + 1), context.Barrier(len(shares) + 1)
-    processes = [context.Process(target=_run, args=(client, start, end, *one)) for one in shares]
-    for process in processes:
-        process.start()
-    start.wait()
-    began = time.perf_counter()
-    end.wait()
-    elapsed = time.perf_counter() - began
-    for process in processes:
-        process.join()
-    return len(shares) * acts / elapsed
-
-
-def _run(client: Callable[..., None], start: Barrier, end: Barrier, *share: object) -> None:
-    """Run a client; where it fails, nobody waits for it."""
-    try:
-        client(start, end, *share)
-    except BaseException:
-        start.abort()
-        end.abort()
-        raise
-
-
-def _commit(start: Barrier, end: Barrier, url: str, acts: int) -> None:
-    with psycopg.connect(url) as connection:
-        start.wait()
-        for _ in range(acts):
-            connection.execute("INSERT INTO public.raw (body) VALUES (%s)", [_ROW])
-            connection.commit()
-        end.wait()
 
 
 def _decide(start: Barrier, end: Barrier, settings: Settings, ids: Sequence[str]) -> None:
@@ -136,19 +78,8 @@ def main(
     """Print a table of rates; each round measures all of them, one after the other."""
     with _office(clients) as office:
         found = [office.rates(clients, decisions) for _ in range(rounds)]
-        typer.echo(f"{clients} clients, {rounds} rounds, fsync {office.fsync()}\n")
-    typer.echo("| what | per second | to raw commits |")
-    typer.echo("| --- | ---: | ---: |")
-    for what in (COMMITS, APART, TOGETHER):
-        rates = [one[what] for one in found]
-        ratios = [one[what] / one[COMMITS] for one in found]
-        typer.echo(f"| {what} | {_middle(rates, 0)} | {_middle(ratios, 2)} |")
-
-
-def _middle(values: Sequence[float], digits: int) -> str:
-    """Return the median, and the least and the greatest value."""
-    middle, least, greatest = statistics.median(values), min(values), max(values)
-    return f"{middle:,.{digits}f} ({least:,.{digits}f} to {greatest:,.{digits}f})"
+        typer.echo(f"{clients} clients, {rounds} rounds, fsync {office.raw.fsync()}\n")
+    echo_rates((COMMITS, APART, TOGETHER), found)
 
 
 class Office:
@@ -156,7 +87,7 @@ class Office:
 
     def __init__(self, settings: Settings, admin_url: str, clients: int) -> None:
         self._settings = settings
-        self._admin_url = administrative_url(admin_url).set(database="governance")
+        self.raw = RawCommits(admin_url)
         self._application = Application(settings)
         administrator = signer_of(self._application, "admin")
         found_tenant(self._application.work(), "admin", administrator.public_key)
@@ -166,8 +97,6 @@ class Office:
         self._originals = {
             name: self._stage(name, administrator, creator) for name in (*self._apart, _CONTENDED)
         }
-        with connect(self._admin_url) as connection:
-            connection.execute("CREATE TABLE public.raw (id bigserial PRIMARY KEY, body bytea)")
 
     def _stage(self, datasource: str, administrator: Signer, creator: Signer) -> Stage:
         """Declare a datasource and return a stage of it that waits."""
@@ -205,10 +134,8 @@ class Office:
         # One more each, for the one that is not counted.
         apart = [self._waiting(name, decisions + 1) for name in self._apart]
         together = self._waiting(_CONTENDED, number * (decisions + 1))
-        commits = decisions * _COMMITS_PER_DECISION
-        url = self._admin_url.set(drivername="postgresql").render_as_string(hide_password=False)
         return {
-            COMMITS: rate(_commit, [(url, commits)] * number, commits),
+            COMMITS: self.raw.rate(number, decisions),
             APART: rate(_decide, [(self._settings, ids) for ids in apart], decisions),
             TOGETHER: rate(
                 _decide,
@@ -220,7 +147,7 @@ class Office:
     def _waiting(self, datasource: str, number: int) -> list[str]:
         """Return the ids of new stages that wait, copies of one."""
         original = self._originals[datasource].id
-        with connect(self._admin_url) as connection, connection.transaction():
+        with connect(self.raw.url) as connection, connection.transaction():
             known = connection.execute(
                 "SELECT count(*) FROM governance.stage WHERE datasource = %s", [datasource]
             ).fetchone()
@@ -232,12 +159,6 @@ class Office:
     def close(self) -> None:
         """Give back the connections."""
         self._application.close()
-
-    def fsync(self) -> str:
-        """Return whether the server waits for the disk."""
-        with connect(self._admin_url) as connection:
-            (found,) = connection.execute("SHOW fsync").fetchone() or ("unknown",)
-        return str(found)
 
 
 @contextmanager

@@ -130,25 +130,31 @@ class GovernedDatasource(dg.Component, dg.Model, dg.Resolvable):
         paths = [one.datasource for one in everywhere] if is_first else [self.datasource]
         declared = read_declaration_files(paths, "governed datasources")
         declaration = declared[self.datasource]
-        own = datasource_definitions(declaration, application, self._producers(declaration))
+        own = datasource_definitions(declaration, application, _producers(self, declaration))
         if not is_first:
             return own
-        return dg.Definitions.merge(own, shared_definitions([*declared.values()], application))
-
-    def _producers(self, declaration: Datasource) -> list[dg.AssetsDefinition]:
-        if self.output is None:
-            _check_nothing_published(self)
-            return []
-        return [
-            build_governed_asset(
-                self.output,
-                declaration,
-                producer=self.producer,
-                policy=self.policy,
-                idempotency_key=self.idempotency_key,
-                **_keywords(self.asset),
-            )
+        producers = [
+            producer for one in everywhere for producer in _producers(one, declared[one.datasource])
         ]
+        shared = shared_definitions([*declared.values()], application, producers)
+        return dg.Definitions.merge(own, shared)
+
+
+def _producers(component: GovernedDatasource, declaration: Datasource) -> list[dg.AssetsDefinition]:
+    """Return the asset that publishes to a component's datasource, if it has an output."""
+    if component.output is None:
+        _check_nothing_published(component)
+        return []
+    return [
+        build_governed_asset(
+            component.output,
+            declaration,
+            producer=component.producer,
+            policy=component.policy,
+            idempotency_key=component.idempotency_key,
+            **_keywords(component.asset),
+        )
+    ]
 
 
 def _check_nothing_published(component: GovernedDatasource) -> None:

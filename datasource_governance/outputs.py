@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.artifact import ArtifactReference, MediaType
 from datasource_governance.domain.attestation import Attestation
 from datasource_governance.domain.canonical import Sha256
@@ -25,6 +26,7 @@ from datasource_governance.services.artifacts import ArtifactRequest, store_arti
 from datasource_governance.services.publishing import (
     PublicationRequest,
     Published,
+    check_publishable,
     publish,
     publish_artifact,
 )
@@ -40,8 +42,9 @@ _COPIED_BYTES = 1 << 20
 class Outlet:
     """Where outputs of one tenant go: its records, and the backend that has its artifacts.
 
-    `sign` is asked for an attestation of each output, of which it is told the checksum. `on_bytes`
-    is told how much of a file was copied to the backend so far.
+    `sign` is asked for an attestation of each output, of which it is told the checksum; where it
+    signs as `signer`, that actor's grant is looked at before anything is kept. `on_bytes` is told
+    how much of a file was copied to the backend so far.
     """
 
     tenant: str
@@ -50,6 +53,7 @@ class Outlet:
     artifacts: ArtifactBackend
     artifact_evaluator: ArtifactEvaluator
     sign: Callable[[PublicationRequest, Sha256], Attestation] | None = None
+    signer: ActorId | None = None
     on_bytes: Callable[[int], object] = lambda _: None
 
     def publish(self, data: object, request: PublicationRequest) -> Published:
@@ -101,6 +105,7 @@ class Outlet:
             published = self._publish_inline(read_file(path), request)
             if published is not None:
                 return published
+        self._check_publishable(request)
         copy = partial(_copy, path, self.on_bytes)
         reference = self.store(request.datasource, copy, media_type)
         return self._publish_artifact(reference, request)
@@ -109,6 +114,7 @@ class Outlet:
         self, batches: Iterable["pa.Table"], request: PublicationRequest
     ) -> Published:
         from datasource_governance.evaluation.payload import MAXIMUM_INLINE_ROWS
+        from datasource_governance.sources.refusal import refused, shielded
 
         coming = iter(batches)
         head = _first_rows(coming, MAXIMUM_INLINE_ROWS)
@@ -116,8 +122,13 @@ class Outlet:
             published = self._publish_inline(head, request)
             if published is not None:
                 return published
+        self._check_publishable(request)
         rows = chain([head], coming)
-        reference = self.store(request.datasource, lambda file: _write_parquet(rows, file))
+        message = "it has a type or values that Parquet cannot hold"
+        otherwise = refused("the data", "unsupported_value", message)
+        reference = self.store(
+            request.datasource, lambda file: shielded(lambda: _write_parquet(rows, file), otherwise)
+        )
         return self._publish_artifact(reference, request)
 
     def _publish_inline(self, table: "pa.Table", request: PublicationRequest) -> Published | None:
@@ -134,6 +145,11 @@ class Outlet:
             if error.code != "payload_too_large":
                 raise
         return None
+
+    def _check_publishable(self, request: PublicationRequest) -> None:
+        """Refuse, before anything is kept, what is known to be in vain."""
+        if self.sign is None or self.signer is not None:
+            check_publishable(self.work(), request, self.signer)
 
     def _signed(
         self, request: PublicationRequest, checksum: Callable[[], Sha256]

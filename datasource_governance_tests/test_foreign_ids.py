@@ -348,8 +348,12 @@ NOT_ASKED = {
     **dict.fromkeys(
         ("approval_policy_of", "quorum_of", "quorum_at", "tally_at"), "of a stage that was loaded"
     ),
-    **dict.fromkeys(("attest", "authorise", "launcher_of", "record", "sealing_key"), "a part"),
+    **dict.fromkeys(("attest", "authorise", "record", "sealing_key"), "a part"),
+    **dict.fromkeys(("launcher_of", "proved_launcher"), "a part"),
     **dict.fromkeys(("at_present", "authorised_producer", "judging_facts"), "a part of publishing"),
+    **dict.fromkeys(
+        ("check_producer", "check_publishable", "check_replay"), "a part of publishing"
+    ),
     **dict.fromkeys(("record_created", "supersede_open"), "a part, of what was loaded"),
 }
 

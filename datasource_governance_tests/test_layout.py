@@ -38,7 +38,7 @@ HELD_BY = {
     "domain/test_quality_policy.py": ["domain/rules.py"],
     "cli/test_database.py": ["persistence/preparation.py"],
     "end_to_end/test_demo.py": [
-        *("cli/demo.py", "cli/story.py", "demo/assets.py"),
+        *("cli/demo.py", "cli/story.py", "cli/published_once.py", "demo/assets.py"),
         *("orchestration/launching.py", "orchestration/runs.py"),
     ],
     "evaluation/test_against_reference.py": ["evaluation/mixtures.py", "evaluation/number_line.py"],

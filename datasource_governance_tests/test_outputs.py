@@ -14,6 +14,7 @@ from datasource_governance.domain.publication import PublicationState
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.evaluation.payload import MAXIMUM_INLINE_ROWS
 from datasource_governance.services.publishing import PublicationRequest
+from datasource_governance_tests.sources.refusals import kinds_and_names
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -75,6 +76,24 @@ def test_a_file_is_read_if_it_is_small_and_else_kept_as_it_is(world, tmp_path, r
 
     assert (made.materialization.artifact is None) == (rows == len(ROWS))
     assert made.materialization.row_count == rows
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pa.scalar(9_999_888_777_666_555, pa.timestamp("s")),
+        pa.scalar([9_999_888_777_666_555], pa.list_(pa.timestamp("s"))),
+        pa.scalar((1, 2, 3), pa.month_day_nano_interval()),
+        pa.scalar({}, pa.struct([])),
+    ],
+    ids=["instant", "nested instant", "interval", "empty struct"],
+)
+def test_what_parquet_cannot_hold_is_refused_without_a_value(world, cell):
+    before = world.count_rows()
+    table = pa.table({"v": pa.repeat(cell, MANY)})
+
+    assert kinds_and_names(lambda: world.publish(table, "odd")) == [("unsupported_value", ())]
+    assert world.count_rows() == before
 
 
 def test_how_much_of_a_file_is_copied_is_told(world, tmp_path):

@@ -36,7 +36,7 @@ from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.subjects import publication_subject
 from datasource_governance.errors import GovernanceError
 from datasource_governance.evaluation.payload import MAXIMUM_INLINE_ROWS, TypedPayload
-from datasource_governance.services.publishing import Published
+from datasource_governance.services.publishing import PublicationRequest, Published
 from datasource_governance.signing import Signer, create_key
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.limits import Limits
@@ -153,6 +153,28 @@ def failed_evidence(desk):
 def evidence_of_a_rule_that_could_not_be_evaluated(desk):
     reference = desk.store()
     yield "evidence_failed", partial(desk.publish, reference, evidence=said(reference, "error"))
+    desk.publish()
+
+
+def evidence_that_says_two_things_of_a_rule(desk):
+    reference = desk.store()
+    results = said(reference, "failed").results + said(reference, "passed").results
+    twice = replace(said(reference, "passed"), results=results)
+    yield "invalid_document", partial(desk.publish, reference, evidence=twice)
+    desk.publish()
+
+
+def evidence_of_fewer_rows_than_none(desk):
+    reference = desk.store()
+    result = replace(said(reference, "passed").results[0], affected=-5)
+    below = replace(said(reference, "passed"), results=(result,), evaluator=BAIT * 3000)
+    yield "invalid_document", partial(desk.publish, reference, evidence=below)
+    desk.publish()
+
+
+def a_reference_that_could_not_be_read_again(desk):
+    endless = replace(desk.store(), resume_checkpoint="c" * 5000)
+    yield "invalid_document", partial(desk.publish, endless)
     desk.publish()
 
 
@@ -300,19 +322,42 @@ def a_key_that_is_too_long(desk):
     desk.publish()
 
 
+def a_key_that_looks_like_another(desk):
+    yield "invalid_argument", partial(desk.publish, key=f"{desk.key}\u202e")
+    desk.publish()
+
+
+def a_key_that_is_a_number(desk):
+    yield "invalid_argument", partial(desk.publish, key=5)
+    desk.publish()
+
+
+def a_partition_that_is_none(desk):
+    yield "invalid_argument", partial(desk.publish, partition=None)
+    desk.publish()
+
+
 def a_producer_with_a_control_character(desk):
     yield "invalid_argument", partial(desk.publish, producer="flow\n")
     desk.publish()
 
 
 def an_unknown_datasource(desk):
+    everywhere = desk.world.grant(SYSTEM, Role.PRODUCER)
     yield "not_found", partial(desk.publish, datasource="nowhere")
+    desk.world.withdraw(everywhere)
+    desk.publish()
+
+
+def a_datasource_that_is_somebody_elses_or_unknown(desk):
+    yield "not_authorised", partial(desk.publish, datasource="nowhere")
     desk.publish()
 
 
 def a_datasource_of_another_kind(desk):
     other = f"{desk.key}_static"
     replace(desk.world, datasource=other).declare(UNIQUE)
+    desk.world.grant(SYSTEM, Role.PRODUCER, other)
     yield "wrong_kind", partial(desk.publish, datasource=other)
     desk.publish()
 
@@ -325,6 +370,64 @@ def somebody_without_a_grant(desk):
     yield "not_authorised", lambda: desk.publish(attestation=desk.signed(signer))
     desk.world.grant(signer.actor, Role.PRODUCER)
     desk.publish(attestation=desk.signed(signer))
+
+
+def somebody_without_a_grant_is_not_told_of_rules(desk):
+    signer = desk.world.admit(f"{desk.key}-viewer", Role.VIEWER)
+    attestation = desk.signed(signer, REPEATED)
+    yield "not_authorised", partial(desk.publish, REPEATED, attestation=attestation)
+    desk.publish()
+
+
+def somebody_without_a_grant_is_not_told_of_keys(desk):
+    signer = desk.world.admit(f"{desk.key}-viewer", Role.VIEWER)
+    desk.publish()
+    yield "not_authorised", lambda: desk.publish(REPEATED, attestation=desk.signed(signer))
+    desk.publish()
+
+
+def somebody_without_a_grant_is_not_given_what_is_there(desk):
+    signer = desk.world.admit(f"{desk.key}-viewer", Role.VIEWER)
+    desk.publish()
+    yield "not_authorised", lambda: desk.publish(attestation=desk.signed(signer))
+    desk.publish()
+
+
+def somebody_without_a_grant_leaves_no_large_output(desk):
+    signer = desk.world.admit(f"{desk.key}-viewer", Role.VIEWER)
+    large = pa.table({"id": range(MAXIMUM_INLINE_ROWS + 1)})
+    attestation = desk.signed(signer)
+    yield "not_authorised", partial(desk.publish, large, attestation=attestation)
+    desk.publish()
+
+
+def somebody_without_a_grant_who_has_yet_to_sign(desk):
+    signer = desk.world.admit(f"{desk.key}-viewer", Role.VIEWER)
+    large = pa.table({"id": range(MAXIMUM_INLINE_ROWS + 1)})
+    outlet = desk.world.application.outlet()
+    signing = replace(outlet, sign=lambda *_: desk.signed(signer), signer=signer.actor)
+    named = {"producer": "flow", "datasource": desk.world.datasource}
+    request = PublicationRequest(idempotency_key=desk.key, **named)
+    yield "not_authorised", partial(signing.publish, large, request)
+    desk.publish()
+
+
+def a_signature_over_other_evidence(desk):
+    signer, reference = desk.world.admit(f"{desk.key}-maker", Role.PRODUCER), desk.store()
+    subject = publication_subject(
+        datasource=desk.world.datasource,
+        partition="",
+        producer="flow",
+        idempotency_key=desk.key,
+        checksum=reference.sha256,
+        evidence=said(reference, "failed").hash,
+    )
+    named = {
+        "evidence": said(reference, "passed"),
+        "attestation": signer.attest(Action.PUBLICATION_CREATE, subject),
+    }
+    yield "attestation_mismatch", partial(desk.publish, reference, **named)
+    desk.publish(reference, evidence=said(reference, "passed"))
 
 
 def somebody_with_a_grant_for_another_datasource(desk):

@@ -155,17 +155,16 @@ class World:
             governance["approval_policy"] = approval
         if retention is not None:
             governance["retention_policy"] = retention
+        source = {} if kind == "published" else {"source": {"folder": "deliveries"}}
+        document = {
+            "id": self.datasource,
+            "kind": kind,
+            "promote": promote,
+            "governance": governance,
+            **source,
+        }
         declaration = parse_datasource(
-            canonical_bytes(
-                {
-                    "id": self.datasource,
-                    "kind": kind,
-                    "source": {"folder": "deliveries"},
-                    "promote": promote,
-                    "governance": governance,
-                }
-            ),
-            lambda name: Path(name).read_bytes(),
+            canonical_bytes(document), lambda name: Path(name).read_bytes()
         )
         attestation = self.signer("admin").attest(
             Action.DATASOURCE_APPLY, apply_subject(declaration)

@@ -47,14 +47,16 @@ class LocalArtifacts:
             shielded(lambda: check_bytes(file, artifact), UNREADABLE)
             file.seek(0)
             yield file
-            if stamp_of(file) != before:
+            if not before.still_holds(stamp_of(file)):
                 raise tampered(artifact.locator, "it changed while it was read")
 
     def version(self, datasource: str, artifact: StoredArtifact) -> str:
         """See ports.artifacts.ArtifactBackend."""
         check_reference(self.name, datasource, artifact)
         with unbuffered(shielded(lambda: self._opened(artifact), UNREADABLE)) as file:
-            return str(stamp_of(file))
+            stamp = stamp_of(file)
+        # Without what changes when the upload of the same bytes by somebody else ends.
+        return f"{stamp.device}-{stamp.inode}-{stamp.size}-{stamp.modified}"
 
     def delete(self, locator: str) -> bool:
         """See ports.artifacts.ArtifactBackend."""

@@ -6,7 +6,7 @@ it, and applying it records its policies as versions.
 Source: SPEC sections 1, 6, 15 and 17.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -207,6 +207,21 @@ _CSV_KEYS = Record(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _PublishedOrDelivered:
+    """What is published is never delivered, and becomes current when it passes or is approved."""
+
+    def check(self, _given: Collection[str], values: Mapping[str, object], place: Place) -> None:
+        if values["kind"] is not DatasourceKind.PUBLISHED:
+            return
+        unfit = {"source": values["source"], "promote": values["promote"] is Promote.AUTOMATIC}
+        for name in (name for name, is_given in unfit.items() if is_given):
+            message = (
+                f"{name} is about deliveries, which kind {DatasourceKind.PUBLISHED} has none of"
+            )
+            place.report("conflicting_keys", message, "kind", name)
+
+
 _UNGOVERNED = {
     "quality_policy": None,
     "approval_policy": None,
@@ -264,5 +279,6 @@ def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
         build=lambda source, governance, **values: Datasource(
             folder=source, **governance, **values
         ),
+        constraints=(_PublishedOrDelivered(),),
         named_by="id",
     )

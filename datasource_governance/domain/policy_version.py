@@ -6,11 +6,14 @@ Source: SPEC section 2.4, last sentence.
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.errors import GuardError
+
+_KEPT = 256
 
 
 class PolicyKind(StrEnum):
@@ -32,7 +35,8 @@ class PolicySource(StrEnum):
 class PolicyVersion:
     """One recorded policy. `document` are the canonical bytes that `hash` is over.
 
-    `attestation_id` says who brought it; None for one that `system` supplied with an output.
+    `attestation_id` says who brought it; None for one that `system` supplied with an output. What
+    was supplied is a version of its own beside a declared one with the same hash.
     """
 
     datasource: str
@@ -42,8 +46,11 @@ class PolicyVersion:
     document: bytes
     attestation_id: str | None
     created_at: datetime
+    source: PolicySource = PolicySource.INHERITED
 
 
+# By the whole version, so that one that was altered is read again, and refused.
+@lru_cache(maxsize=_KEPT)
 def recorded_quality_policy(version: PolicyVersion) -> QualityPolicy:
     """Return the quality policy that a recorded version holds.
 
@@ -55,6 +62,7 @@ def recorded_quality_policy(version: PolicyVersion) -> QualityPolicy:
     return policy
 
 
+@lru_cache(maxsize=_KEPT)
 def recorded_approval_policy(version: PolicyVersion) -> ApprovalPolicy:
     """Return the approval policy that a recorded version holds.
 

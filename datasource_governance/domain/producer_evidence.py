@@ -116,7 +116,12 @@ class ProducerEvidence:
     @property
     def hash(self) -> Sha256:
         """Digest of the canonical bytes of the document."""
-        return digest(FORMAT, canonical_bytes(self.document()))
+        return evidence_hash(canonical_bytes(self.document()))
+
+
+def evidence_hash(kept: bytes) -> Sha256:
+    """Return the hash of evidence whose document has these canonical bytes."""
+    return digest(FORMAT, kept)
 
 
 def evidence_of(validation: Validation, artifact_sha256: Sha256) -> ProducerEvidence:

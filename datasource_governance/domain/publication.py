@@ -5,7 +5,6 @@ A rejected output is an error and leaves nothing; what is accepted has one of th
 Source: SPEC section 9; acceptance decisions PUBLISH_KEY and PUBLISH_EVIDENCE; facts 2.7 and 3.5.
 """
 
-import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -29,7 +28,6 @@ from datasource_governance.errors import GuardError, InvalidArgumentError
 
 _REQUEST_DOMAIN = "datasource_governance/publication_request/v1"
 MAXIMUM_NAME_CHARACTERS = 255
-_NAME = re.compile(rf"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{MAXIMUM_NAME_CHARACTERS}}}")
 
 
 class PublicationState(StrEnum):
@@ -124,18 +122,31 @@ def request_hash(datasource: str, partition: str, checksum: Sha256) -> Sha256:
 
 
 def check_names(producer: str, idempotency_key: str, partition: str) -> None:
-    """Refuse names that cannot be kept: 1 to 255 characters, none of control; no partition is ''.
+    """Refuse names that cannot be kept or told apart by whoever reads them; no partition is ''.
+
+    A name is a text of 1 to 255 printable characters without a space at either end.
 
     Raises:
-        InvalidArgumentError: naming which.
+        InvalidArgumentError: naming all that are none.
     """
     given = {"producer": producer, "idempotency key": idempotency_key, "partition": partition}
-    for what, name in given.items():
-        if not _NAME.fullmatch(name) and (name or what != "partition"):
-            raise InvalidArgumentError(
-                f"the {what} must have 1 to {MAXIMUM_NAME_CHARACTERS} characters, "
-                "and no control characters"
-            )
+    if partition == "":
+        del given["partition"]
+    wrong = [what for what, name in given.items() if not _is_name(name)]
+    if wrong:
+        raise InvalidArgumentError(
+            f"the {' and the '.join(wrong)} must be a text of 1 to {MAXIMUM_NAME_CHARACTERS} "
+            "printable characters, without a space at either end"
+        )
+
+
+def _is_name(given: object) -> bool:
+    return (
+        isinstance(given, str)
+        and 1 <= len(given) <= MAXIMUM_NAME_CHARACTERS
+        and given.isprintable()
+        and given == given.strip()
+    )
 
 
 def judge_publication(
@@ -235,6 +246,33 @@ def first_materialization(
 
 def _loaded(document: bytes | None) -> Json:
     return None if document is None else load_canonical(document)
+
+
+def publication_facts(
+    publication: Publication, materialization: Materialization, target: Target
+) -> dict[str, Json]:
+    """Return what evidence and receivers are told of an output, by ids and hashes."""
+    return {
+        "publication": publication.id,
+        "state": str(publication.state),
+        "materialization": materialization.id,
+        "revision": materialization.revision,
+        "base": target.current,
+        "producer": publication.producer,
+        "idempotency_key": publication.idempotency_key,
+        "partition": publication.partition,
+        "request_hash": publication.request_hash,
+        "payload_fingerprint": materialization.payload_fingerprint,
+        "row_count": materialization.row_count,
+        "quality_policy_hash": publication.quality_policy_hash,
+        "policy_source": str(publication.policy_source),
+        "approval_policy_hash": target.approval_policy_hash,
+        "validation_hash": publication.validation_hash,
+        "actor": publication.actor,
+        "authority": publication.grant_id,
+        "attestation": publication.attestation_id,
+        "run": publication.run_id,
+    }
 
 
 def waiting_stage(

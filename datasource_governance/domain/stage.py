@@ -22,7 +22,12 @@ from datasource_governance.domain.artifact import FORMAT as ARTIFACT_FORMAT
 from datasource_governance.domain.canonical import Json, Sha256, digest, document_digest
 from datasource_governance.domain.policy_version import PolicySource
 from datasource_governance.domain.target import Target
-from datasource_governance.domain.validation import EVALUATOR_VERSION, Outcome, Validation
+from datasource_governance.domain.validation import (
+    EVALUATOR_VERSION,
+    Outcome,
+    Validation,
+    validation_hash,
+)
 from datasource_governance.errors import GuardError
 
 
@@ -140,6 +145,7 @@ def new_stage(
 ) -> Stage:
     """Return the stage that a validated delivery becomes: failed, awaiting approval or ready."""
     required = approval_policy is not None and approval_policy.required
+    kept = validation.hashed_bytes()
     return Stage(
         id=stage_id,
         datasource=target.datasource,
@@ -159,8 +165,8 @@ def new_stage(
         policy_source=PolicySource.INHERITED,
         evaluator_version=EVALUATOR_VERSION,
         outcome=validation.outcome,
-        validation=validation.hashed_bytes(),
-        validation_hash=validation.hash,
+        validation=kept,
+        validation_hash=validation_hash(kept),
         created_at=now,
         state=_first_state(validation.outcome, approval_required=required),
     )

@@ -44,7 +44,7 @@ def promotion_subject(subject: Subject) -> dict[str, Json]:
     return subject.document()
 
 
-def publication_subject(
+def publication_subject(  # noqa: PLR0913 - the facts of an output, all by name
     *,
     datasource: str,
     partition: str,
@@ -52,20 +52,22 @@ def publication_subject(
     idempotency_key: str,
     checksum: Sha256,
     supplied_policy: Sha256 | None = None,
+    evidence: Sha256 | None = None,
 ) -> dict[str, Json]:
     """Return what a producer signs: this output, for this datasource, under this key.
 
     `checksum` is the content fingerprint of an inline payload, and the SHA-256 of an artifact;
-    `supplied_policy` is the hash of a quality policy that comes with the output.
+    `supplied_policy` is the hash of a quality policy and `evidence` that of producer evidence that
+    come with the output.
     """
-    supplied = {} if supplied_policy is None else {"quality_policy": supplied_policy}
+    named = {"quality_policy": supplied_policy, "evidence": evidence}
     return {
         "datasource": datasource,
         "partition": partition,
         "producer": producer,
         "idempotency_key": idempotency_key,
         "payload": checksum,
-        **supplied,
+        **{name: one for name, one in named.items() if one is not None},
     }
 
 

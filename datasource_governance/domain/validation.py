@@ -168,7 +168,12 @@ class Validation:
     @property
     def hash(self) -> Sha256:
         """Digest of `hashed_bytes`."""
-        return digest("datasource_governance/validation/v1", self.hashed_bytes())
+        return validation_hash(self.hashed_bytes())
+
+
+def validation_hash(hashed: bytes) -> Sha256:
+    """Return the digest of a validation's `hashed_bytes`."""
+    return digest("datasource_governance/validation/v1", hashed)
 
 
 def assemble(  # noqa: PLR0913 - one argument per fact, all by name

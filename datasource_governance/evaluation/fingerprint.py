@@ -77,6 +77,10 @@ class Fingerprint:
     def add(self, part: "pa.Table") -> None:
         """Take the next rows, which have the schema; columns are hashed side by side."""
         self._rows += part.num_rows
+        if part.num_rows * part.num_columns < _BLOCK:
+            # To start a thread takes longer than to hash so few cells.
+            list(map(_ColumnDigest.add, self._columns, part.columns))
+            return
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             # A list, so that what went wrong in a thread is raised here.
             list(pool.map(_ColumnDigest.add, self._columns, part.columns))

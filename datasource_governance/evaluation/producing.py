@@ -67,7 +67,7 @@ def file_evidence(
         validation = validate_open(
             policy, file, media_type, memory_bytes=memory_bytes, on_rows=on_rows
         )
-        if stamp_of(file) != before:
+        if not before.still_holds(stamp_of(file)):
             raise changed(path.name)
     return evidence_of(validation, Sha256(sha256))
 

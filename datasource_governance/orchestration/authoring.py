@@ -6,7 +6,7 @@ Source: SPEC section 15 ("Authoring"; "a load-time check refuses a bad one with 
 """
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from datasource_governance.orchestration.idempotency import (
     filled,
     template_problems,
 )
+from datasource_governance.orchestration.publication_metadata import metadata_problems
 
 T = TypeVar("T")
 
@@ -68,6 +69,7 @@ class Place:
     partitions_def: dg.PartitionsDefinition[Any] | None
     backfill_policy: dg.BackfillPolicy | None
     dagster_type: object | None
+    metadata: Mapping[str, Any]
     is_required: bool
 
 
@@ -165,6 +167,7 @@ def _place_problems(place: Place) -> Iterator[Problem]:
         yield _wrong("the function is asynchronous; return the output from a plain function")
     elif inspect.isgeneratorfunction(function):
         yield _wrong("the function yields; return one output")
+    yield from map(_wrong, metadata_problems(place.metadata))
     if place.dagster_type is not None:
         yield _wrong("dagster_type is about values in Dagster's I/O, which an output never enters")
     backfill = place.backfill_policy

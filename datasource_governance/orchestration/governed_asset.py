@@ -78,7 +78,7 @@ def governed_asset(
 ) -> Callable[[Compute], dg.AssetsDefinition]:
     """Make an asset of a function whose output is published to a datasource.
 
-    The function returns a pandas or Polars frame, an Arrow table, a LazyFrame, the path of a
+    The function returns a pandas or Polars frame, an Arrow table, a LazyFrame, the `Path` of a
     Parquet or Arrow IPC file, a callable that writes one of them to the binary file it is given, or
     a `GovernedOutput` around one of these. Its parameters are those of any asset.
 
@@ -152,6 +152,7 @@ def _assets_definition(
         partitions_def=partitions_def,
         backfill_policy=asset.get("backfill_policy"),
         dagster_type=asset.get("dagster_type"),
+        metadata=asset.get("metadata") or {},
         is_required=asset.get("output_required", True),
     )
     authored = resolve(governing, place)

@@ -17,6 +17,10 @@ _LAUNCH = """mutation Launch($parameters: ExecutionParams!) {
   launchRun(executionParams: $parameters) {
     ... on LaunchRunSuccess { run { runId } }
     ... on PythonError { className message } } }"""
+_LAUNCH_AGAIN = """mutation LaunchAgain($parameters: ReexecutionParams!) {
+  launchRunReexecution(reexecutionParams: $parameters) {
+    ... on LaunchRunSuccess { run { runId } }
+    ... on PythonError { className message } } }"""
 _STATUS = """query Status($id: ID!) { runOrError(runId: $id) { ... on Run { status } } }"""
 
 
@@ -30,15 +34,41 @@ def launch(client: DagsterClient, job: str, run_config: Mapping[str, object]) ->
     selector = _selector(client, job)
     if selector is not None:
         parameters = {"selector": selector, "runConfigData": dict(run_config)}
-        match client.ask(_LAUNCH, parameters=parameters)["launchRun"]:
-            case {"run": {"runId": str(run_id)}}:
-                return run_id
-            case {"className": GuardError.__name__, "message": str(sentence)}:
-                raise GuardError(sentence)
+        run_id = _launched(client.ask(_LAUNCH, parameters=parameters)["launchRun"])
+        if run_id is not None:
+            return run_id
     raise ServiceUnavailableError(
         f"Dagster at {client.url} did not launch {job}; is its code location loaded? "
         "`--in-process` works without Dagster"
     )
+
+
+def launch_again(client: DagsterClient, run_id: str) -> str:
+    """Execute every step of a run again, as a run that knows its parent; return the new one's id.
+
+    Raises:
+        GuardError: when the gate or the run coordinator refuses it.
+        ServiceUnavailableError: when no webserver answers or the job is not loaded any more.
+    """
+    parameters = {"parentRunId": run_id, "strategy": "ALL_STEPS"}
+    answer = client.ask(_LAUNCH_AGAIN, parameters=parameters)["launchRunReexecution"]
+    again = _launched(answer)
+    if again is None:
+        raise ServiceUnavailableError(
+            f"Dagster at {client.url} did not execute run {run_id} again; is its code location "
+            "loaded?"
+        )
+    return again
+
+
+def _launched(answer: Mapping[str, object]) -> str | None:
+    """Return the id of the run that was launched; None when Dagster could not."""
+    match answer:
+        case {"run": {"runId": str(run_id)}}:
+            return run_id
+        case {"className": GuardError.__name__, "message": str(sentence)}:
+            raise GuardError(sentence)
+    return None
 
 
 def wait_for_run(client: DagsterClient, run_id: str) -> str:

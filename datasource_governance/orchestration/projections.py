@@ -1,31 +1,43 @@
-"""The two assets of a datasource as views of governed rows: how a row looks in Dagster.
+"""The assets of a datasource as views of governed rows: how a row looks in Dagster.
 
 Source: SPEC section 15 ("Dagster events are a projection").
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import dagster as dg
 from typing_extensions import override
 
 from datasource_governance.composition import Settings
+from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization, provenance_of
 from datasource_governance.domain.stage import Stage
 from datasource_governance.orchestration.assets import current_key, stage_key
-from datasource_governance.orchestration.checks import check_results, evaluation_of
+from datasource_governance.orchestration.checks import (
+    check_results,
+    evaluation_of,
+    validation_results,
+)
 from datasource_governance.orchestration.metadata import (
+    PRODUCER,
     Metadata,
     materialization_metadata,
     stage_metadata,
+)
+from datasource_governance.orchestration.publication_metadata import (
+    declared_hash,
+    output_metadata,
 )
 from datasource_governance.ports import UnitOfWork
 
 DATA_VERSION = "dagster/data_version"
 """The one tag of asset events that Dagster indexes; it holds the id of the row."""
 Row = TypeVar("Row", Stage, Materialization)
+_NEWEST = 25
+"""Among so many newest revisions, the newest one of a producer is looked for."""
 
 
 class Projection(ABC, Generic[Row]):
@@ -60,10 +72,28 @@ class Projection(ABC, Generic[Row]):
         del row
         return []
 
+    def shows(self, row: Row) -> bool:
+        """Tell whether a row of the page is one of this asset's."""
+        del row
+        return True
+
+    def partition(self, row: Row) -> str | None:
+        """Return the partition of the asset that a row is about."""
+        del row
+        return None
+
+    def is_newest(self, work: UnitOfWork, row: Row) -> bool:
+        """Tell whether a row that was lost may be materialized again, as its partition's newest."""
+        del work, row
+        return False
+
     def materialization(self, row: Row, settings: Settings) -> dg.AssetMaterialization:
         """Return the materialization of a row as its run reports it."""
         return dg.AssetMaterialization(
-            self.key, metadata=self.metadata(row, settings), tags={DATA_VERSION: row.id}
+            self.key,
+            metadata=self.metadata(row, settings),
+            partition=self.partition(row),
+            tags={DATA_VERSION: row.id},
         )
 
 
@@ -104,11 +134,8 @@ class StageProjection(Projection[Stage]):
         ]
 
 
-class CurrentProjection(Projection[Materialization]):
-    """`<datasource>/current`: its materializations are the revisions, the current one on top."""
-
-    def __init__(self, declaration: Datasource) -> None:
-        super().__init__(declaration, current_key(declaration.id))
+class RevisionProjection(Projection[Materialization]):
+    """An asset whose materializations are revisions of a datasource."""
 
     @override
     def page(
@@ -119,6 +146,20 @@ class CurrentProjection(Projection[Materialization]):
     @override
     def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
         return work.materializations.known(self.declaration.id, ids)
+
+
+class CurrentProjection(RevisionProjection):
+    """`<datasource>/current`: its materializations are the revisions, the current one on top.
+
+    Revisions of a partition are shown by the asset that publishes them.
+    """
+
+    def __init__(self, declaration: Datasource) -> None:
+        super().__init__(declaration, current_key(declaration.id))
+
+    @override
+    def shows(self, row: Materialization) -> bool:
+        return not row.partition
 
     @override
     def top(self, work: UnitOfWork) -> Materialization | None:
@@ -136,3 +177,61 @@ class CurrentProjection(Projection[Materialization]):
         same_version = (shown.tags or {}).get(DATA_VERSION) == (made.tags or {}).get(DATA_VERSION)
         told = made.metadata.items()
         return same_version and all(shown.metadata.get(name) == value for name, value in told)
+
+
+class PublishedProjection(RevisionProjection):
+    """A governed asset: its materializations are what its producer published, by partition."""
+
+    def __init__(self, declaration: Datasource, producer: dg.AssetsDefinition) -> None:
+        super().__init__(declaration, producer.key)
+        told = producer.metadata_by_key[producer.key]
+        self._producer = str(told[PRODUCER])
+        self._is_partitioned = producer.partitions_def is not None
+        self._policy_hash = declared_hash(told)
+        declared = declaration.quality_policy
+        is_supplied = declared is None or declared.hash != self._policy_hash
+        self._declared = None if is_supplied else declared
+
+    @override
+    def shows(self, row: Materialization) -> bool:
+        published = provenance_of(row).get("publication")
+        return isinstance(published, dict) and published["producer"] == self._producer
+
+    @override
+    def partition(self, row: Materialization) -> str | None:
+        return row.partition or None
+
+    @override
+    def top(self, work: UnitOfWork) -> Materialization | None:
+        # Partitions are many; what was lost of one is found by going round.
+        newest = [] if self._is_partitioned else self.page(work, None, _NEWEST)
+        return next((row for row in newest if self.shows(row)), None)
+
+    @override
+    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
+        # An older run that is executed again shows again what it published.
+        return True
+
+    @override
+    def is_newest(self, work: UnitOfWork, row: Materialization) -> bool:
+        if not row.partition:
+            return False  # what belongs on top of all is looked after by itself
+        return work.datasources.get(row.datasource, row.partition).current == row.id
+
+    @override
+    def metadata(self, row: Materialization, settings: Settings) -> Metadata:
+        return output_metadata(row, _validation(row), self._policy_hash)
+
+    @override
+    def checks(self, row: Materialization) -> list[dg.AssetCheckEvaluation]:
+        return [
+            evaluation_of(result, self.key, partition=self.partition(row))
+            for result in validation_results(_validation(row), self.key, self._declared)
+        ]
+
+
+def _validation(row: Materialization) -> Mapping[str, Json]:
+    validation = provenance_of(row)["publication_validation"]
+    if not isinstance(validation, dict):
+        raise TypeError("a stored validation is a JSON object")
+    return validation

@@ -6,6 +6,7 @@ review shows its checks and nothing else.
 Source: SPEC sections 9 and 15 ("publication").
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,10 +19,15 @@ from datasource_governance.domain.producer_evidence import ProducerEvidence
 from datasource_governance.domain.publication import PublicationRejectedError
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.orchestration.authoring import Authored
-from datasource_governance.orchestration.checks import evaluation_of, validation_results
+from datasource_governance.orchestration.checks import (
+    evaluation_of,
+    policy_check_specs,
+    validation_results,
+)
 from datasource_governance.orchestration.coordinator import launch_of
 from datasource_governance.orchestration.projections import CurrentProjection
 from datasource_governance.orchestration.publication_metadata import (
+    metadata_problems,
     publication_metadata,
     review_metadata,
 )
@@ -44,8 +50,8 @@ class GovernedOutput:
     `data` is whatever a governed asset may return. `evidence` is what the producer found in an
     artifact; where `data` is a callable that writes it, a callable that returns the evidence for
     the SHA-256 of what was written, see `producer_evidence`. `metadata` and `check_results` are the
-    author's own, these of checks in `check_specs`: Dagster shows them to everybody beside ours, so
-    they may hold no cell value.
+    author's own, these one of each check in `check_specs`: Dagster shows them to everybody beside
+    ours, so they may hold no cell value. They decide nothing about the publication.
     """
 
     data: object
@@ -69,15 +75,18 @@ def published_events(
         return
     step = _Step(context, authored)
     with business_refusals():
+        step.check_told(output)
         published = step.publish(output)
     if isinstance(published, PublicationRejectedError):
         yield from step.evaluations(step.results(published.validation.hashed_bytes()))
         raise refused(published)
     results = [*step.results(published.publication.validation), *output.check_results]
-    if published.publication.state.is_current:
+    if not published.publication.state.is_current:
+        yield from step.reviewed(published, results)
+    elif step.is_current(published):
         yield from step.materialized(published, results, output.metadata)
     else:
-        yield from step.reviewed(published, results)
+        yield from step.superseded(published, output.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,36 @@ class _Step:
             )
         return str(keys[0])
 
+    def check_told(self, output: GovernedOutput) -> None:
+        """Refuse what Dagster would not show of an author, before anything is published.
+
+        Raises:
+            InvalidArgumentError: for the metadata, and for results that are not one of each check.
+        """
+        key, specs = self.authored.key, self.context.assets_def.check_specs
+        ours = {spec.name for spec in policy_check_specs(self.authored.declared, key)}
+        awaited = Counter(spec.name for spec in specs if spec.name not in ours)
+        told = Counter(str(one.check_name) for one in output.check_results)
+        problems = [
+            *metadata_problems(output.metadata),
+            *(
+                problem
+                for one in output.check_results
+                for problem in metadata_problems(one.metadata)
+            ),
+            *(f"check {name!r} has no result" for name in awaited - told),
+            *(f"there is a result of {name!r}, which awaits none" for name in told - awaited),
+            *(
+                f"the result of check {one.check_name!r} is about another asset"
+                for one in output.check_results
+                if one.asset_key not in (None, key)
+            ),
+        ]
+        if problems:
+            raise InvalidArgumentError(
+                f"the output of {key.to_user_string()}: {'; '.join(problems)}"
+            )
+
     def publish(self, output: GovernedOutput) -> Published | PublicationRejectedError:
         """Publish an output under the key of this step; return by what it was rejected, if so."""
         request = PublicationRequest(
@@ -131,6 +170,9 @@ class _Step:
     def _written(self, output: GovernedOutput) -> tuple[object, ProducerEvidence | None]:
         """Return an output's data, as an artifact where it writes itself, and its evidence."""
         data, evidence = output.data, output.evidence
+        if isinstance(data, str):
+            # What is no path but the output itself would be told as the name of a file.
+            raise InvalidArgumentError("a text is no output; the path of a file is a pathlib.Path")
         if callable(data):
             reference = self.application.outlet().store(self.authored.datasource.id, data)
             return reference, evidence(reference.sha256) if callable(evidence) else evidence
@@ -162,9 +204,22 @@ class _Step:
             check_results=results,
         )
         yield from _unreported(self.context, results)
-        if self.partition is None and self._is_current(published):
+        if self.partition is None:
             projection = CurrentProjection(self.authored.datasource)
             yield projection.materialization(published.materialization, self.application.settings)
+
+    def superseded(self, published: Published, told: Mapping[str, Any]) -> Iterator[Event]:
+        """Yield what is shown of a replay that others followed; the step succeeds.
+
+        A materialization or a check would lie on top of those of what is current.
+        """
+        yield dg.AssetObservation(
+            self.authored.key,
+            description="Published before, and not current any more.",
+            metadata={**told, **publication_metadata(published, self.authored.declared)},
+            partition=self.partition,
+        )
+        yield from _unreported(self.context, ())
 
     def reviewed(
         self, published: Published, results: Sequence[dg.AssetCheckResult]
@@ -200,12 +255,12 @@ class _Step:
                 partition=self.partition,
             )
 
-    def _is_current(self, published: Published) -> bool:
+    def is_current(self, published: Published) -> bool:
         """Tell whether it is current now; what is replayed may have been followed by others."""
         if not published.replayed:
             return True
         with self.application.work() as work:
-            target = work.datasources.get(self.authored.datasource.id)
+            target = work.datasources.get(self.authored.datasource.id, self.partition or "")
         return target.current == published.materialization.id
 
 

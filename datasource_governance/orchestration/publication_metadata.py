@@ -3,12 +3,15 @@
 Source: SPEC section 15 ("publication"; "Metadata worth looking at").
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 
+from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.datasource import Datasource
-from datasource_governance.domain.materialization import provenance_of
+from datasource_governance.domain.materialization import Materialization, provenance_of
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.orchestration import metadata
 from datasource_governance.orchestration.metadata import Metadata
@@ -27,18 +30,63 @@ def author_metadata(
     }
 
 
+def metadata_problems(told: Mapping[Any, Any]) -> list[str]:
+    """Return what is wrong with metadata of an author, so that what Dagster shows of us is ours.
+
+    Nothing is quoted but keys.
+    """
+    names = [name for name in told if isinstance(name, str)]
+    ours = [name for name in names if name.startswith(f"{metadata.NAMESPACE}/")]
+    unknown = [name for name in names if not _is_shown(name, told[name])]
+    return [
+        *(["a key of metadata is no text"] if len(names) < len(told) else []),
+        *(f"the metadata key {name!r} is one of this package" for name in ours),
+        *(f"metadata {name!r} is of a type that Dagster does not show" for name in unknown),
+    ]
+
+
+def _is_shown(name: str, value: object) -> bool:
+    try:
+        dg.AssetObservation("told", metadata={name: value})  # type: ignore[dict-item]  # just what is asked
+    except Exception:  # noqa: BLE001 - any type has any error, and may quote itself
+        return False
+    return True
+
+
+def declared_hash(definition: Mapping[str, Any]) -> str | None:
+    """Return the hash of the quality policy that a governed asset's definition metadata name."""
+    policies: dg.TableMetadataValue | None = definition.get(metadata.POLICIES)
+    records = policies.records if policies else ()
+    hashes = (one.data["hash"] for one in records if one.data["policy"] == "quality")
+    found = next(hashes, None)
+    return None if found is None else str(found)
+
+
 def publication_metadata(published: Published, declared: QualityPolicy | None) -> Metadata:
     """Return the metadata of what a governed asset published: those of `current`, and the gate."""
-    materialization, validation = published.materialization, published.validation
+    policy_hash = declared.hash if declared else None
+    return output_metadata(
+        published.materialization, published.validation, policy_hash, replayed=published.replayed
+    )
+
+
+def output_metadata(
+    materialization: Materialization,
+    validation: Mapping[str, Json],
+    declared: str | None,
+    *,
+    replayed: bool = False,
+) -> Metadata:
+    """Return the metadata of an output; `declared` is the hash of the policy that is expected."""
     rules = metadata.rules_of(validation)
     return {
         **metadata.materialization_metadata(materialization, provenance_of(materialization)),
-        metadata.REPLAYED: published.replayed,
+        metadata.REPLAYED: replayed,
         metadata.OUTCOME: str(validation["outcome"]),
         metadata.FAILED_RULES: sum(rule["status"] != "passed" for rule in rules),
         metadata.RULES: metadata.rule_table(rules),
         metadata.SCHEMA_DIFF: metadata.change_table(validation["schema_diff"]),
-        metadata.POLICY_DRIFT: metadata.policy_drift(metadata.policy_hash_of(validation), declared),
+        metadata.POLICY_DRIFT: metadata.policy_hash_of(validation) != declared,
     }
 
 

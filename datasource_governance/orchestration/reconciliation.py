@@ -1,7 +1,8 @@
 """The reconciler: Dagster's view is a projection of Postgres, and this keeps it one.
 
-Every tick it looks at the newest stage and the current materialization of each datasource, at the
-newest materializations that Dagster shows, and at one page of everything older, going round. What
+Every tick it looks at the newest stage and the current materialization of each datasource, and at
+the newest output of each governed asset, at the newest materializations that Dagster shows, and at
+one page of everything older, going round. What
 Dagster lost is reported again, once. What it shows without a governed row is named as unbacked, and
 what belongs on top is put there again.
 
@@ -17,11 +18,13 @@ import dagster as dg
 from datasource_governance.composition import Application
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.orchestration import metadata
+from datasource_governance.orchestration.governed_asset import published_datasource
 from datasource_governance.orchestration.pictures import Picture, picture_sensor
 from datasource_governance.orchestration.projections import (
     DATA_VERSION,
     CurrentProjection,
     Projection,
+    PublishedProjection,
     StageProjection,
 )
 
@@ -35,13 +38,15 @@ _NEWEST = 10
 _AGAIN = "Reported again from the governance database: Dagster had lost it."
 
 
-def reconciliation_sensor(declarations: Sequence[Datasource]) -> dg.SensorDefinition:
-    """Return the sensor that keeps Dagster's view of these datasources true."""
+def reconciliation_sensor(
+    declarations: Sequence[Datasource], producers: Sequence[dg.AssetsDefinition] = ()
+) -> dg.SensorDefinition:
+    """Return the sensor that keeps Dagster's view of these datasources and governed assets true."""
     return picture_sensor(
         RECONCILIATION,
         INTERVAL_SECONDS,
         "Reports again what Dagster lost, and names what nothing in Postgres backs.",
-        Reconciler(declarations).reconcile,
+        Reconciler(declarations, producers).reconcile,
     )
 
 
@@ -51,11 +56,13 @@ class Reconciler:
     The round begins anew in a new process; it always ends, and nothing rests on when.
     """
 
-    def __init__(self, declarations: Sequence[Datasource]) -> None:
+    def __init__(
+        self, declarations: Sequence[Datasource], producers: Sequence[dg.AssetsDefinition] = ()
+    ) -> None:
         self._projections: list[Projection[Any]] = [
             projection
             for declaration in declarations
-            for projection in (StageProjection(declaration), CurrentProjection(declaration))
+            for projection in _projections(declaration, producers)
         ]
         self._place = 0
         self._before: Any = None
@@ -70,25 +77,66 @@ class Reconciler:
             self._go_round(application, instance)
 
     def _go_round(self, application: Application, instance: dg.DagsterInstance) -> None:
-        """Report what Dagster lost of one page of rows, as observations.
+        """Report what Dagster lost of one page of rows.
 
-        A materialization would come to lie on top of newer ones.
+        As observations: a materialization would come to lie on top of newer ones. Only of the
+        newest one of a partition it is known that there is none.
         """
         projection = self._projections[self._place]
         with application.work() as work:
             rows = projection.page(work, self._before, PAGE)
             settled = work.now() - GRACE
         for row in rows:
-            if row.created_at <= settled and not _is_shown(instance, projection.key, row.id):
-                made = projection.materialization(row, application.settings)
-                instance.report_runless_asset_event(
-                    dg.AssetObservation(
-                        projection.key, description=_AGAIN, metadata=made.metadata, tags=made.tags
-                    )
-                )
+            is_due = projection.shows(row) and row.created_at <= settled
+            if is_due and not _is_shown(instance, projection.key, row.id):
+                _report_again(application, instance, projection, row)
         self._before = rows[-1] if len(rows) == PAGE else None
         if self._before is None:
             self._place = (self._place + 1) % len(self._projections)
+
+
+def _projections(
+    declaration: Datasource, producers: Sequence[dg.AssetsDefinition]
+) -> Iterator[Projection[Any]]:
+    yield StageProjection(declaration)
+    yield CurrentProjection(declaration)
+    for producer in producers:
+        if published_datasource(producer) == declaration.id:
+            yield PublishedProjection(declaration, producer)
+
+
+def _report_again(
+    application: Application,
+    instance: dg.DagsterInstance,
+    projection: Projection[Any],
+    row: Any,  # noqa: ANN401 - what the projection is of
+) -> None:
+    with application.work() as work:
+        is_newest = projection.is_newest(work, row)
+    made = projection.materialization(row, application.settings)
+    if is_newest:
+        _report(instance, projection, row, made)
+        return
+    instance.report_runless_asset_event(
+        dg.AssetObservation(
+            projection.key,
+            description=_AGAIN,
+            metadata=made.metadata,
+            partition=made.partition,
+            tags=made.tags,
+        )
+    )
+
+
+def _report(
+    instance: dg.DagsterInstance,
+    projection: Projection[Any],
+    row: Any,  # noqa: ANN401 - as above
+    made: dg.AssetMaterialization,
+) -> None:
+    instance.report_runless_asset_event(made)
+    for evaluation in projection.checks(row):
+        instance.report_runless_asset_event(evaluation)
 
 
 def _reconcile_newest(
@@ -103,9 +151,7 @@ def _reconcile_newest(
         made = projection.materialization(top, application.settings)
         newest = records[0] if records else None
         if not _is_on_top(instance, projection, newest, made, known):
-            instance.report_runless_asset_event(made)
-            for evaluation in projection.checks(top):
-                instance.report_runless_asset_event(evaluation)
+            _report(instance, projection, top, made)
     return _unbacked(projection.key, [one for one in records if _version(one) not in known])
 
 

@@ -46,7 +46,7 @@ def governed_definitions(
     application = application or Application(read_settings())
     _check_producers(declarations, producers)
     return dg.Definitions.merge(
-        shared_definitions(declarations, application),
+        shared_definitions(declarations, application, producers),
         *(
             datasource_definitions(
                 declaration,
@@ -91,29 +91,34 @@ def datasource_definitions(
 
 
 def shared_definitions(
-    declarations: Sequence[Datasource], application: Application
+    declarations: Sequence[Datasource],
+    application: Application,
+    producers: Sequence[dg.AssetsDefinition] = (),
 ) -> dg.Definitions:
     """Return what all datasources of a code location share; it has this once.
 
-    The jobs that promote are among it, because one sensor launches all of them.
+    The jobs that promote are among it, because one sensor launches all of them. `producers` are
+    the governed assets of any of them, of which the reconciler sees to it that they are shown.
     """
     promotions = {one.id: promotion_job(one.id) for one in declarations}
     return dg.Definitions(
         jobs=[*promotions.values(), evidence_checkpoint],
         schedules=[checkpoint_schedule(application)],
-        sensors=_sensors(declarations, promotions) if promotions else [],
+        sensors=_sensors(declarations, promotions, producers) if promotions else [],
         resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
         executor=dg.in_process_executor,
     )
 
 
 def _sensors(
-    declarations: Sequence[Datasource], promotions: Promotions
+    declarations: Sequence[Datasource],
+    promotions: Promotions,
+    producers: Sequence[dg.AssetsDefinition],
 ) -> list[dg.SensorDefinition]:
     watch = Watch()
     return [
         approval_quorum_sensor(promotions, watch),
         *waiting_sensors(promotions, watch),
         outbox_sensor(),
-        reconciliation_sensor(declarations),
+        reconciliation_sensor(declarations, producers),
     ]

@@ -7,13 +7,28 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Select, and_, bindparam, select
 
 from datasource_governance.domain.actor import Actor, ActorId, Grant
 from datasource_governance.domain.attestation import ActorKey, Attestation
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Rows
+
+_GRANTS = (
+    select(tables.role_grant)
+    .outerjoin(
+        tables.grant_withdrawal,
+        and_(
+            tables.grant_withdrawal.c.tenant == tables.role_grant.c.tenant,
+            tables.grant_withdrawal.c.grant_id == tables.role_grant.c.id,
+        ),
+    )
+    .where(tables.role_grant.c.tenant == bindparam("tenant"))
+    .where(tables.grant_withdrawal.c.grant_id.is_(None))
+    .order_by(tables.role_grant.c.granted_at, tables.role_grant.c.id)
+)
+_GRANTS_OF = _GRANTS.where(tables.role_grant.c.actor == bindparam("actor"))
 
 
 class PostgresAuthority:
@@ -29,7 +44,7 @@ class PostgresAuthority:
         self._rows.locks.change_authority()
 
     def actor(self, actor: ActorId) -> Actor | None:
-        row = self._rows.first(self._rows.of(tables.actor, id=actor))
+        row = self._rows.find(tables.actor, id=actor)
         return mapping.actor(row) if row else None
 
     def actors(self) -> Sequence[Actor]:
@@ -66,17 +81,12 @@ class PostgresAuthority:
         self._rows.insert(tables.key_revocation, row)
 
     def grants(self, actor: ActorId | None = None) -> Sequence[Grant]:
-        given, withdrawn = tables.role_grant, tables.grant_withdrawal
-        gone = and_(withdrawn.c.tenant == given.c.tenant, withdrawn.c.grant_id == given.c.id)
-        query = (
-            select(given)
-            .select_from(given.outerjoin(withdrawn, gone))
-            .where(self._rows.mine(given), withdrawn.c.grant_id.is_(None))
-            .order_by(given.c.granted_at, given.c.id)
-        )
-        if actor is not None:
-            query = query.where(given.c.actor == actor)
-        return [mapping.grant(row) for row in self._rows.all(query)]
+        asked = {"tenant": self._rows.tenant}
+        if actor is None:
+            rows = self._rows.all(_GRANTS, asked)
+        else:
+            rows = self._rows.all(_GRANTS_OF, asked | {"actor": actor})
+        return [mapping.grant(row) for row in rows]
 
     def add_grant(self, grant: Grant) -> None:
         self._rows.insert(tables.role_grant, mapping.flat_row(grant))
@@ -86,7 +96,7 @@ class PostgresAuthority:
         self._rows.insert(tables.grant_withdrawal, row)
 
     def attestation(self, attestation_id: str) -> Attestation | None:
-        row = self._rows.first(self._rows.of(tables.attestation, id=attestation_id))
+        row = self._rows.find(tables.attestation, id=attestation_id)
         return mapping.attestation(row) if row else None
 
     def attestations(self, ids: Collection[str]) -> Mapping[str, Attestation]:
@@ -103,7 +113,7 @@ class PostgresAuthority:
         self._rows.insert(tables.attestation, row)
 
     def launch_attestation(self, run_id: str) -> Attestation | None:
-        row = self._rows.first(self._rows.of(tables.run_attestation, run_id=run_id))
+        row = self._rows.find(tables.run_attestation, run_id=run_id)
         return self.attestation(row["attestation_id"]) if row else None
 
     def add_launch_attestation(self, run_id: str, attestation_id: str) -> None:

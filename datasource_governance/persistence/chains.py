@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, bindparam, func, insert, select, update
+from sqlalchemy import Table, bindparam, func, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from datasource_governance.domain.canonical import Sha256
@@ -33,20 +33,17 @@ from datasource_governance.persistence.rows import (
     mutable_commitment,
     row_key,
 )
+from datasource_governance.persistence.statements import inserted, insertion
 
 _BATCH = 1000
 _BY_STAGE = {"stage": "id", "stage_payload": "stage", "decision": "stage"}
 """The tables, and the column naming the stage, that a decision about a stage rests on."""
 _APPEND = (
     update(tables.evidence_head)
-    .where(tables.evidence_head.c.tenant == bindparam("tenant"))
-    .where(tables.evidence_head.c.chain == bindparam("chain"))
-    .values(sequence=bindparam("sequence"), entry_hash=bindparam("entry_hash"))
-    .add_cte(
-        insert(tables.evidence)
-        .values({column: bindparam(f"{column.name}") for column in tables.evidence.c})
-        .cte("entry")
-    )
+    .where(tables.evidence_head.c.tenant == bindparam("0_tenant"))
+    .where(tables.evidence_head.c.chain == bindparam("0_chain"))
+    .values(sequence=bindparam("0_sequence"), entry_hash=bindparam("0_entry_hash"))
+    .add_cte(insertion((tables.evidence, tuple(tables.evidence.c.keys()))).cte("entry"))
 )
 """An entry and the head that it becomes, in one statement, because everybody else of its chain
 waits until the commit."""
@@ -66,7 +63,7 @@ class PostgresEvidence:
         head = self._lock_head(chain)
         entry = link(head, kind=kind, subject=subject, facts=facts, rows=self._rows.notes, at=at)
         columns = {column.name: getattr(entry, column.name) for column in tables.evidence.columns}
-        self._rows.connection.execute(_APPEND, columns)
+        self._rows.connection.execute(_APPEND, inserted(columns))
         self._rows.notes.clear()
         return entry
 

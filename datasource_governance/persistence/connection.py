@@ -45,6 +45,15 @@ _BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
 _UNIQUE = "23505"
 _NOT_PERMITTED = "42501"
 _LOGGING_NAME = "datasource_governance"
+_ISOLATION: IsolationLevel = "READ COMMITTED"
+_ENTER = text(
+    "SELECT set_config('governance.tenant', :tenant, true),"
+    " set_config('lock_timeout', :lock, true),"
+    " set_config('statement_timeout', :statement, true),"
+    " set_config('idle_in_transaction_session_timeout', :idle, true),"
+    " set_config('TimeZone', 'UTC', true),"
+    " current_setting('transaction_isolation')"
+)
 _NO_TABLES = frozenset({"42P01", "3F000", "42501"})
 """SQLSTATEs of a database that was never upgraded, or not for this role."""
 
@@ -69,10 +78,9 @@ def governance_engine(url: str) -> Engine:
     logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))
     engine = create_engine(
         parsed,
-        isolation_level="READ COMMITTED",
+        isolation_level=_ISOLATION,
         hide_parameters=True,
         logging_name=_LOGGING_NAME,
-        pool_pre_ping=True,
         pool_size=5,
         connect_args={"connect_timeout": 10},
     )
@@ -146,9 +154,7 @@ class _AnyInstant(TimestamptzLoader):
 class Connection:
     """One transaction's connection, bound to one tenant."""
 
-    def __init__(
-        self, engine: Engine, tenant: str, isolation: IsolationLevel = "READ COMMITTED"
-    ) -> None:
+    def __init__(self, engine: Engine, tenant: str, isolation: IsolationLevel = _ISOLATION) -> None:
         self._engine = engine
         self._tenant = tenant
         self._isolation: IsolationLevel = isolation
@@ -157,34 +163,47 @@ class Connection:
     def begin(self) -> None:
         """Connect, set tenant and timeouts, and make sure that the isolation is in force.
 
+        A connection that the server closed while it lay in the pool is found out by this first
+        statement, and replaced; to ask beforehand would cost every transaction a round trip.
+
         Raises:
             ServiceUnavailableError: when Postgres cannot be reached or used.
         """
+        self._connect()
+        try:
+            isolation = self._enter()
+        except ServiceUnavailableError:
+            if self._open is None or not self._open.invalidated:
+                raise
+            isolation = None
+        if isolation is None:
+            self.close()
+            self._connect()
+            isolation = self._enter()
+        if isolation != self._isolation.lower():
+            raise ServiceUnavailableError(f"transactions are not {self._isolation}")
+
+    def _connect(self) -> None:
         failure: GovernanceError | None = None
         try:
-            self._open = self._engine.connect().execution_options(isolation_level=self._isolation)
+            opened = self._engine.connect()
+            if self._isolation != _ISOLATION:
+                opened = opened.execution_options(isolation_level=self._isolation)
+            self._open = opened
         except SQLAlchemyError as error:
             failure = _unreachable(self._engine, error)
         if failure is not None:
             raise failure
-        settings = self.execute(
-            text(
-                "SELECT set_config('governance.tenant', :tenant, true),"
-                " set_config('lock_timeout', :lock, true),"
-                " set_config('statement_timeout', :statement, true),"
-                " set_config('idle_in_transaction_session_timeout', :idle, true),"
-                " set_config('TimeZone', 'UTC', true),"
-                " current_setting('transaction_isolation')"
-            ),
-            {
-                "tenant": self._tenant,
-                "lock": LOCK_TIMEOUT,
-                "statement": STATEMENT_TIMEOUT,
-                "idle": IDLE_TIMEOUT,
-            },
-        ).one()
-        if settings[-1] != self._isolation.lower():
-            raise ServiceUnavailableError(f"transactions are not {self._isolation}")
+
+    def _enter(self) -> str:
+        """Set tenant and timeouts, and return the isolation that is in force."""
+        settings = {
+            "tenant": self._tenant,
+            "lock": LOCK_TIMEOUT,
+            "statement": STATEMENT_TIMEOUT,
+            "idle": IDLE_TIMEOUT,
+        }
+        return str(self.execute(_ENTER, settings).one()[-1])
 
     def execute(
         self,

@@ -22,6 +22,8 @@ from datasource_governance.domain.validation import Outcome
 
 Row = Mapping[str, Any]
 """A row as SQLAlchemy gives it; the types are those of `tables.py`."""
+SUPPLIED_QUALITY = "supplied_quality"
+"""The kind under which a quality policy is kept that came with an output."""
 
 
 def target_row(target: Target) -> dict[str, object]:
@@ -133,7 +135,24 @@ def publication(row: Row) -> Publication:
 
 def policy_version(row: Row) -> PolicyVersion:
     """Return the policy version of a row."""
-    return PolicyVersion(**_without(row, "tenant", "kind"), kind=PolicyKind(row["kind"]))
+    is_supplied = row["kind"] == SUPPLIED_QUALITY
+    return PolicyVersion(
+        **_without(row, "tenant", "kind"),
+        kind=PolicyKind.QUALITY if is_supplied else PolicyKind(row["kind"]),
+        source=PolicySource.SUPPLIED if is_supplied else PolicySource.INHERITED,
+    )
+
+
+def policy_kind(kind: PolicyKind, source: PolicySource) -> str:
+    """Return the kind under which a policy is kept; only a quality policy is ever supplied."""
+    return SUPPLIED_QUALITY if source is PolicySource.SUPPLIED else str(kind)
+
+
+def policy_version_row(version: PolicyVersion) -> dict[str, object]:
+    """Return the columns of `policy_version`."""
+    row = flat_row(version) | {"kind": policy_kind(version.kind, version.source)}
+    del row["source"]
+    return row
 
 
 def actor(row: Row) -> Actor:

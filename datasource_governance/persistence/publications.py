@@ -29,8 +29,18 @@ class PostgresPublications:
 
     def get(self, publication: str) -> Publication:
         """See ports.Publications."""
-        query = self._rows.of(tables.publication, id=publication)
-        return mapping.publication(self._rows.one(query, f"publication {publication!r}"))
+        row = self._rows.find(tables.publication, id=publication)
+        return mapping.publication(self._rows.known(row, f"publication {publication!r}"))
+
+    def attested_by(
+        self, attestation_id: str, datasource: str, partition: str
+    ) -> Publication | None:
+        """See ports.Publications."""
+        column = tables.publication.c.partition
+        named = {"attestation_id": attestation_id, "datasource": datasource}
+        query = self._rows.of(tables.publication, **named)
+        row = self._rows.first(query.where(column.is_not_distinct_from(partition or None)))
+        return mapping.publication(row) if row else None
 
     def list(
         self, datasource: str | None, states: Collection[PublicationState], limit: int

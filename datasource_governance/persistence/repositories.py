@@ -5,12 +5,14 @@ Source: ports.lifecycle, which says what each method promises.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     JSON,
     Select,
     and_,
+    bindparam,
     case,
     cast,
     exists,
@@ -25,7 +27,6 @@ from sqlalchemy import (
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.event import Event
-from datasource_governance.domain.evidence import RowCommitment, commit_columns
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.schema import TableSchema
@@ -34,7 +35,37 @@ from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.locks import Place
-from datasource_governance.persistence.rows import Row, Rows, row_key
+from datasource_governance.persistence.rows import Row, Rows
+from datasource_governance.persistence.statements import lookup
+
+_SCHEMA = lookup(tables.materialization, ("tenant", "id")).with_only_columns(
+    tables.materialization.c.schema
+)
+_NEXT_EVENT = (
+    insert(tables.outbox)
+    .values(
+        number=select(func.coalesce(func.max(tables.outbox.c.number), 0) + 1)
+        .where(tables.outbox.c.tenant == bindparam("of_tenant"))
+        .where(tables.outbox.c.datasource == bindparam("of_datasource"))
+        .scalar_subquery()
+    )
+    .returning(tables.outbox.c.number)
+)
+"""A number is taken under the datasource's lock, or else the unique key makes one writer wait."""
+
+
+@cache
+def _stages(asked: Collection[str]) -> Select[Any]:
+    """Select stages, newest first, by those of `datasource`, `state` and `partition` asked for."""
+    table = tables.stage
+    query = lookup(table, ("tenant",)).order_by(table.c.created_at.desc(), table.c.id)
+    if "datasource" in asked:
+        query = query.where(table.c.datasource == bindparam("datasource"))
+    if "state" in asked:
+        query = query.where(table.c.state.in_(bindparam("state", expanding=True)))
+    if "partition" in asked:
+        query = query.where(table.c.partition.is_not_distinct_from(bindparam("partition")))
+    return query
 
 
 class PostgresDatasources:
@@ -44,29 +75,29 @@ class PostgresDatasources:
         self._rows = rows
 
     def get(self, datasource: str, partition: str = "") -> Target:
-        query = self._rows.of(tables.datasource, id=datasource)
-        return self._target(self._rows.one(query, f"datasource {datasource!r}"), partition)
+        row = self._rows.find(tables.datasource, id=datasource)
+        return self._target(self._rows.known(row, f"datasource {datasource!r}"), partition)
 
     def get_for_update(self, datasource: str, partition: str = "") -> Target:
-        query = self._locked(datasource)
-        return self._target(self._rows.one(query, f"datasource {datasource!r}"), partition)
+        row = self._locked(datasource)
+        return self._target(self._rows.known(row, f"datasource {datasource!r}"), partition)
 
     def _target(self, row: Row, partition: str) -> Target:
         if not partition:
             return mapping.target(row)
         # In a statement of its own, so that it sees what was committed before the lock was given.
         named = {"datasource": row["id"], "partition": partition}
-        found = self._rows.first(self._rows.of(tables.current_partition, **named))
+        found = self._rows.find(tables.current_partition, **named)
         return mapping.target(row, partition, found["materialization"] if found else None)
 
     def find(self, datasource: str) -> Target | None:
-        row = self._rows.first(self._locked(datasource))
+        row = self._locked(datasource)
         return mapping.target(row) if row else None
 
-    def _locked(self, datasource: str) -> Select[Any]:
+    def _locked(self, datasource: str) -> Row | None:
         self._rows.locks.hold_authority()
         self._rows.locks.take(Place.DATASOURCE, datasource)
-        return self._rows.of(tables.datasource, id=datasource).with_for_update()
+        return self._rows.find_and_lock(tables.datasource, id=datasource)
 
     def list(self) -> Sequence[Target]:
         query = self._rows.of(tables.datasource).order_by(tables.datasource.c.id)
@@ -92,12 +123,19 @@ class PostgresDatasources:
             write(tables.current_partition, row)
         return moved
 
-    def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
-        query = self._rows.of(
-            tables.policy_version, datasource=datasource, kind=str(kind), hash=policy_hash
+    def policy(
+        self,
+        datasource: str,
+        kind: PolicyKind,
+        policy_hash: Sha256,
+        source: PolicySource = PolicySource.INHERITED,
+    ) -> PolicyVersion:
+        kept = mapping.policy_kind(kind, source)
+        row = self._rows.find(
+            tables.policy_version, datasource=datasource, kind=kept, hash=policy_hash
         )
         what = f"{kind} policy {policy_hash[:12]} of datasource {datasource!r}"
-        return mapping.policy_version(self._rows.one(query, what))
+        return mapping.policy_version(self._rows.known(row, what))
 
     def policies(self, datasource: str) -> Sequence[PolicyVersion]:
         table = tables.policy_version
@@ -106,14 +144,10 @@ class PostgresDatasources:
         return [mapping.policy_version(row) for row in rows]
 
     def add_policy(self, version: PolicyVersion) -> None:
-        known = self._rows.of(
-            tables.policy_version,
-            datasource=version.datasource,
-            kind=str(version.kind),
-            hash=version.hash,
-        )
-        if self._rows.first(known) is None:
-            self._rows.insert(tables.policy_version, mapping.flat_row(version))
+        row = mapping.policy_version_row(version)
+        named = {name: row[name] for name in ("datasource", "kind", "hash")}
+        if self._rows.find(tables.policy_version, **named) is None:
+            self._rows.insert(tables.policy_version, row)
 
 
 class PostgresStages:
@@ -123,21 +157,21 @@ class PostgresStages:
         self._rows = rows
 
     def get(self, stage: str) -> Stage:
-        query = self._rows.of(tables.stage, id=stage)
-        return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
+        row = self._rows.find(tables.stage, id=stage)
+        return mapping.stage(self._rows.known(row, f"stage {stage!r}"))
 
     def get_for_update(self, stage: str) -> Stage:
         self._rows.locks.take(Place.STAGE, stage)
-        query = self._rows.of(tables.stage, id=stage).with_for_update()
-        return mapping.stage(self._rows.one(query, f"stage {stage!r}"))
+        row = self._rows.find_and_lock(tables.stage, id=stage)
+        return mapping.stage(self._rows.known(row, f"stage {stage!r}"))
 
     def attested_by(self, attestation_id: str, datasource: str) -> Stage | None:
         created = {"attestation_id": attestation_id, "datasource": datasource}
-        row = self._rows.first(self._rows.of(tables.stage, **created))
+        row = self._rows.find(tables.stage, **created)
         return mapping.stage(row) if row else None
 
     def of_publication(self, publication: str) -> Stage | None:
-        row = self._rows.first(self._rows.of(tables.stage, publication=publication))
+        row = self._rows.find(tables.stage, publication=publication)
         return mapping.stage(row) if row else None
 
     def list(
@@ -146,15 +180,15 @@ class PostgresStages:
         states: Collection[StageState],
         partition: str | None = None,
     ) -> Sequence[Stage]:
-        table = tables.stage
-        query = self._rows.of(table).order_by(table.c.created_at.desc(), table.c.id)
+        asked: dict[str, object] = {"tenant": self._rows.tenant}
         if datasource is not None:
-            query = query.where(table.c.datasource == datasource)
+            asked["datasource"] = datasource
         if states:
-            query = query.where(table.c.state.in_(sorted(states)))
+            asked["state"] = sorted(states)
         if partition is not None:
-            query = query.where(table.c.partition.is_not_distinct_from(partition or None))
-        return [mapping.stage(row) for row in self._rows.all(query)]
+            asked["partition"] = partition or None
+        rows = self._rows.all(_stages(frozenset(asked)), asked)
+        return [mapping.stage(row) for row in rows]
 
     def unsettled(self, datasource: str) -> Sequence[Stage]:
         stage, target, decision = tables.stage, tables.datasource, tables.decision
@@ -266,19 +300,20 @@ class PostgresMaterializations:
         self._rows = rows
 
     def get(self, materialization: str) -> Materialization:
-        query = self._rows.of(tables.materialization, id=materialization)
+        row = self._rows.find(tables.materialization, id=materialization)
         return mapping.materialization(
-            self._rows.one(query, f"materialization {materialization!r}")
+            self._rows.known(row, f"materialization {materialization!r}")
         )
 
     def schema(self, materialization: str) -> TableSchema:
-        query = self._rows.of(tables.materialization, id=materialization)
-        alone = query.with_only_columns(tables.materialization.c.schema)
-        what = f"materialization {materialization!r}"
-        return parse_schema(self._rows.one(alone, what)["schema"])
+        named = {"tenant": self._rows.tenant, "id": materialization}
+        row = self._rows.known(
+            self._rows.first(_SCHEMA, named), f"materialization {materialization!r}"
+        )
+        return parse_schema(row["schema"])
 
     def of_stage(self, stage: str) -> Materialization | None:
-        row = self._rows.first(self._rows.of(tables.materialization, stage=stage))
+        row = self._rows.find(tables.materialization, stage=stage)
         return mapping.materialization(row) if row else None
 
     def page(
@@ -306,9 +341,9 @@ class PostgresMaterializations:
         return {row["locator"] for row in self._rows.all(query.with_only_columns(locator))}
 
     def of_publication(self, publication: str) -> Materialization:
-        row = self._rows.of(tables.materialization, publication=publication)
+        row = self._rows.find(tables.materialization, publication=publication)
         what = f"materialization of publication {publication!r}"
-        return mapping.materialization(self._rows.one(row, what))
+        return mapping.materialization(self._rows.known(row, what))
 
     def add(self, materialization: Materialization) -> None:
         self._rows.insert(tables.materialization, mapping.partitioned_row(materialization))
@@ -324,19 +359,8 @@ class PostgresMaterializations:
         self._rows.connection.execute(
             insert(copy).from_select(["tenant", "materialization", "payload"], selected)
         )
-        row = {
-            "tenant": self._rows.tenant,
-            "materialization": materialization.id,
-            "payload": materialization.payload_sha256,
-        }
-        self._rows.notes.append(
-            RowCommitment(
-                table=copy.name,
-                key=row_key(copy, row),
-                immutable=commit_columns(copy.name, row),
-                mutable=None,
-            )
-        )
+        row = {"materialization": materialization.id, "payload": materialization.payload_sha256}
+        self._rows.note(copy, row)
 
     def payload_size(self, materialization: str) -> int:
         table = tables.materialization_payload
@@ -357,13 +381,12 @@ class PostgresOutbox:
         self._rows = rows
 
     def add(self, event: Event) -> None:
-        table = tables.outbox
-        last = select(func.coalesce(func.max(table.c.number), 0).label("last")).where(
-            self._rows.mine(table, datasource=event.datasource)
-        )
-        number = self._rows.one(last, "outbox")["last"] + 1
-        self._rows.insert(table, mapping.flat_row(event) | {"number": number})
+        row = mapping.flat_row(event)
+        asked = {"of_tenant": self._rows.tenant, "of_datasource": event.datasource}
+        written = {"tenant": self._rows.tenant, **row, **asked}
+        number = self._rows.connection.execute(_NEXT_EVENT, written).scalar_one()
+        self._rows.note(tables.outbox, row | {"number": number})
 
     def at(self, datasource: str, number: int) -> Event | None:
-        row = self._rows.first(self._rows.of(tables.outbox, datasource=datasource, number=number))
+        row = self._rows.find(tables.outbox, datasource=datasource, number=number)
         return mapping.event(row) if row else None

@@ -117,9 +117,7 @@ class Rows:
         found = self.connection.execute(query, parameters).mappings().first()
         return cast("Row | None", found)
 
-    def all(
-        self, query: Select[Any], parameters: Mapping[str, object] | None = None
-    ) -> list[Row]:
+    def all(self, query: Select[Any], parameters: Mapping[str, object] | None = None) -> list[Row]:
         """Return all rows of a query."""
         return cast("list[Row]", self.connection.execute(query, parameters).mappings().all())
 

@@ -28,6 +28,7 @@ from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.evidence import TENANT_CHAIN, Break, BreakKind
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.policy_version import PolicySource
+from datasource_governance.domain.producer_evidence import evidence_hash
 from datasource_governance.domain.publication import request_hash
 from datasource_governance.domain.subjects import (
     delivery_subject,
@@ -161,7 +162,12 @@ def _signed_publication(row: Row, signed: _Signed) -> bool:
     if signed.launch is not None:
         launch = signed.launch
         return bool(launch.publishes(row["datasource"]) and launch.run_id == row["run_id"])
-    checksum = Sha256(str(signed.claims.subject.get("payload")))
+    claimed = signed.claims.subject
+    checksum = Sha256(str(claimed.get("payload")))
+    # Evidence that was signed and not asked for was not kept.
+    evidence = (
+        claimed.get("evidence") if row["evidence"] is None else evidence_hash(row["evidence"])
+    )
     partition = row["partition"] or ""
     is_supplied = row["policy_source"] == PolicySource.SUPPLIED
     subject = publication_subject(
@@ -171,6 +177,7 @@ def _signed_publication(row: Row, signed: _Signed) -> bool:
         idempotency_key=row["idempotency_key"],
         checksum=checksum,
         supplied_policy=row["quality_policy_hash"] if is_supplied else None,
+        evidence=None if evidence is None else Sha256(str(evidence)),
     )
     is_same = row["request_hash"] == request_hash(row["datasource"], partition, checksum)
     return is_same and _says(signed.claims, Action.PUBLICATION_CREATE, subject)

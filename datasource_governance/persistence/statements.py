@@ -30,7 +30,7 @@ Shape = tuple[Table, Names]
 
 @cache
 def lookup(table: Table, names: Names) -> Select[Any]:
-    """Select rows whose named columns equal the parameters of the same names, of which none is null."""
+    """Select rows whose named columns equal the parameters of the same names, none of them null."""
     return select(table).where(_equal(table, names, ""))
 
 

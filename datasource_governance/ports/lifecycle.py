@@ -15,7 +15,7 @@ from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import Break, Entry, Head
 from datasource_governance.domain.materialization import Materialization
-from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.stage import Stage, StageState
@@ -88,8 +88,14 @@ class Datasources(Protocol):
         """
         ...
 
-    def policy(self, datasource: str, kind: PolicyKind, policy_hash: Sha256) -> PolicyVersion:
-        """Return the policy version with that hash."""
+    def policy(
+        self,
+        datasource: str,
+        kind: PolicyKind,
+        policy_hash: Sha256,
+        source: PolicySource = PolicySource.INHERITED,
+    ) -> PolicyVersion:
+        """Return the policy version with that hash, declared or supplied with an output."""
         ...
 
     def policies(self, datasource: str) -> Sequence[PolicyVersion]:
@@ -97,7 +103,7 @@ class Datasources(Protocol):
         ...
 
     def add_policy(self, version: PolicyVersion) -> None:
-        """Store a policy version unless this hash is already there."""
+        """Store a policy version unless this hash of its source is already there."""
         ...
 
 

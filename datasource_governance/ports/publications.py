@@ -28,6 +28,12 @@ class Publications(Protocol):
         """Return the publication."""
         ...
 
+    def attested_by(
+        self, attestation_id: str, datasource: str, partition: str
+    ) -> Publication | None:
+        """Return what was published for a partition under an attestation, if anything was."""
+        ...
+
     def list(
         self, datasource: str | None, states: Collection[PublicationState], limit: int
     ) -> Sequence[Publication]:

@@ -15,7 +15,7 @@ from datasource_governance.domain.evidence import (
     datasource_chain,
 )
 from datasource_governance.domain.materialization import Materialization, provenance_of
-from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.statement import PAYLOAD_TYPE, PromotionEvidence
 from datasource_governance.errors import GuardError
@@ -87,12 +87,12 @@ def _creation(work: UnitOfWork, stage: Stage) -> str | None:
 
 def _policies(work: UnitOfWork, stage: Stage) -> tuple[PolicyVersion, ...]:
     bound = {
-        PolicyKind.QUALITY: stage.quality_policy_hash,
-        PolicyKind.APPROVAL: stage.approval_policy_hash,
+        PolicyKind.QUALITY: (stage.quality_policy_hash, PolicySource(stage.policy_source)),
+        PolicyKind.APPROVAL: (stage.approval_policy_hash, PolicySource.INHERITED),
     }
     return tuple(
-        work.datasources.policy(stage.datasource, kind, policy_hash)
-        for kind, policy_hash in bound.items()
+        work.datasources.policy(stage.datasource, kind, policy_hash, source)
+        for kind, (policy_hash, source) in bound.items()
         if policy_hash is not None
     )
 

@@ -68,20 +68,31 @@ def launcher_of(work: UnitOfWork, launch: RunLaunch) -> AttestedLauncher | None:
     Nobody, if nothing was attested, if the run is not the very one that was, with its job,
     selection and configuration, or if the gateway's key was revoked meanwhile.
     """
-    attestation = work.authority.launch_attestation(launch.run_id)
-    key = work.authority.key(attestation.claims.key) if attestation else None
-    if attestation is None or key is None or key.kind is not KeyKind.GATEWAY:
-        return None
     try:
-        actor = verify(
-            attestation,
-            key,
-            tenant=work.tenant,
-            action=Action.RUN_LAUNCH,
-            subject=launch_subject(launch),
-        )
+        return proved_launcher(work, launch)
     except GuardError:
         return None
+
+
+def proved_launcher(work: UnitOfWork, launch: RunLaunch) -> AttestedLauncher | None:
+    """Return who is proved to have launched a run; None only if nobody attested that.
+
+    Raises:
+        GuardError: `attestation_mismatch` when the run is not the very one that was attested, with
+            its job, selection and configuration; `attestation_invalid` when the key that attested
+            it was revoked or is no gateway's.
+    """
+    attestation = work.authority.launch_attestation(launch.run_id)
+    if attestation is None:
+        return None
+    key = work.authority.key(attestation.claims.key)
+    actor = verify(
+        attestation,
+        key if key and key.kind is KeyKind.GATEWAY else None,
+        tenant=work.tenant,
+        action=Action.RUN_LAUNCH,
+        subject=launch_subject(launch),
+    )
     return AttestedLauncher(actor=actor, attestation_id=attestation.id)
 
 

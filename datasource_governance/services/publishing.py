@@ -9,14 +9,18 @@ Source: SPEC section 9; facts 4.1, 4.2 and I-060 to I-070.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from datasource_governance.domain.artifact import ArtifactReference
+from datasource_governance.domain.actor import ActorId
+from datasource_governance.domain.artifact import ArtifactReference, parse_artifact_reference
 from datasource_governance.domain.attestation import Attestation
 from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes, load_canonical
 from datasource_governance.domain.datasource import ArtifactEvaluation
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
-from datasource_governance.domain.producer_evidence import ProducerEvidence
+from datasource_governance.domain.producer_evidence import (
+    ProducerEvidence,
+    parse_producer_evidence,
+)
 from datasource_governance.domain.publication import (
     Publication,
     PublicationState,
@@ -24,11 +28,13 @@ from datasource_governance.domain.publication import (
     conflicting,
     first_materialization,
     judge_publication,
+    publication_facts,
     request_hash,
     waiting_stage,
 )
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.stage import Stage
+from datasource_governance.domain.validation import validation_hash
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
 from datasource_governance.ports.artifacts import ArtifactBackend, ArtifactEvaluator
@@ -39,7 +45,12 @@ from datasource_governance.services.outputs import (
     InlineOutput,
     Output,
 )
-from datasource_governance.services.producing import Producing, authorised_producer
+from datasource_governance.services.producing import (
+    Producing,
+    authorised_producer,
+    check_producer,
+    check_replay,
+)
 from datasource_governance.services.recording import record, record_created
 from datasource_governance.services.superseding import supersede_open
 
@@ -51,9 +62,10 @@ class PublicationRequest:
     """An output to be published, and who may prove to be behind it.
 
     `partition` is empty for a datasource without partitions. `evidence` is what the producer found
-    in an artifact. An `attestation` signs for just this output; without one it is whoever is proved
-    to have launched the run `launch`, and without that, too, `system`. `supplied_policy` is a
-    quality policy in place of the datasource's, which must allow it.
+    in an artifact; it is kept where it is judged. An `attestation` signs for just this output;
+    without one it is whoever is proved to have launched the run `launch`, and where nobody attested
+    a launch, too, `system`. `supplied_policy` is a quality policy in place of the datasource's,
+    which must allow it.
     """
 
     producer: str
@@ -97,6 +109,7 @@ def publish(
         GuardError: `idempotency_conflict`, `wrong_kind`, `quality_policy_missing`,
             `supplied_policy_refused`, `not_authorised` or an attestation's codes.
         InvalidArgumentError: a name that cannot be kept; code `payload_too_large`.
+        InvalidPolicyError: evidence that is not of its form.
         NotFoundError: for an unknown datasource.
         EvaluationError: it could not be validated.
         ServiceUnavailableError: code `busy`, when policies changed each time meanwhile.
@@ -115,21 +128,44 @@ def publish_artifact(
 
     Raises:
         GuardError: as `publish`, and `artifact_foreign`, `artifact_missing`, `artifact_tampered`.
+        InvalidPolicyError: a reference or evidence that is not of its form.
         UnreadableSourceError: it is no file of its media type, or is refused.
         ServiceUnavailableError: also when the store cannot be read.
     """
     output = ArtifactOutput(
         backend=backend,
         evaluator=evaluator,
-        reference=reference,
+        reference=parse_artifact_reference(reference.document()),
         tenant=work.tenant,
         datasource=request.datasource,
     )
     return _publish(work, output, request)
 
 
-def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> Published:
+def check_publishable(
+    work: UnitOfWork, request: PublicationRequest, signer: ActorId | None = None
+) -> None:
+    """Refuse a request whose output need not even be looked at or kept; write nothing.
+
+    `signer` will sign for the output once it is kept, if the request has no attestation yet.
+
+    Raises:
+        GovernanceError: as `publish`, as far as it does not depend on the output.
+    """
+    _looked_up(work, _checked(request), signer)
+
+
+def _checked(request: PublicationRequest) -> PublicationRequest:
+    """Return a request held to the form that a document of it would have."""
     check_names(request.producer, request.idempotency_key, request.partition)
+    evidence = request.evidence
+    if evidence is None:
+        return request
+    return replace(request, evidence=parse_producer_evidence(evidence.document()))
+
+
+def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> Published:
+    request = _checked(request)
     for _ in range(_ATTEMPTS):
         facts = _looked_up(work, request)
         if isinstance(facts, Publication):
@@ -151,12 +187,37 @@ def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> P
     )
 
 
-def _looked_up(work: UnitOfWork, request: PublicationRequest) -> Publication | JudgingFacts:
-    """Return what was published under the key; if nothing was, what an output is judged by."""
-    supplied = request.supplied_policy
+def _looked_up(
+    work: UnitOfWork, request: PublicationRequest, signer: ActorId | None = None
+) -> Publication | JudgingFacts:
+    """Return what was published under the key; if nothing was, what an output is judged by.
+
+    Neither is for who may not publish: a key that was used, a schema and rules tell something.
+    """
+    producing = _producing(request, signer)
     with work:
         first = work.publications.find(request.producer, request.idempotency_key)
-        return first or judging_facts(work, request.datasource, request.partition, supplied)
+        if first is not None:
+            check_replay(work, producing, first)
+            return first
+        check_producer(work, producing)
+        supplied = request.supplied_policy
+        return judging_facts(work, request.datasource, request.partition, supplied)
+
+
+def _producing(request: PublicationRequest, signer: ActorId | None = None) -> Producing:
+    supplied, evidence = request.supplied_policy, request.evidence
+    return Producing(
+        datasource=request.datasource,
+        partition=request.partition,
+        producer=request.producer,
+        idempotency_key=request.idempotency_key,
+        supplied_policy=supplied.hash if supplied else None,
+        evidence=evidence.hash if evidence else None,
+        attestation=request.attestation,
+        launch=request.launch,
+        signer=signer,
+    )
 
 
 def _replayed(
@@ -191,14 +252,14 @@ def _store(
     Return the publication that somebody else made under the key meanwhile, if so; None when the
     policies that it was judged by have changed.
     """
+    # As late as it goes: within the transaction, everybody else would wait for the store.
+    output.check_unchanged(examined)
     with work:
         # Waiting for the key comes before looking it up: that statement sees what was committed.
         work.publications.lock_key(request.producer, request.idempotency_key)
         first = work.publications.find(request.producer, request.idempotency_key)
         if first is not None:
             return first
-        # As late as it goes while only attempts under the same key wait for the store.
-        output.check_unchanged(examined)
         target = work.datasources.get_for_update(request.datasource, request.partition)
         if not facts.govern(target):
             return None
@@ -254,15 +315,9 @@ def _publication(
 ) -> Publication:
     validation, checksum = examined.validation, examined.content.payload_fingerprint
     now = work.now()
-    asked = Producing(
-        datasource=request.datasource,
-        partition=request.partition,
-        producer=request.producer,
-        idempotency_key=request.idempotency_key,
-        checksum=checksum,
-        supplied_policy=request.supplied_policy.hash if request.supplied_policy else None,
-    )
-    by = authorised_producer(work, asked, request.attestation, request.launch, now)
+    by = authorised_producer(work, _producing(request), checksum, now)
+    kept = validation.hashed_bytes()
+    evidence = request.evidence if examined.judgement is not None else None
     return Publication(
         id=work.new_id(),
         datasource=request.datasource,
@@ -272,9 +327,9 @@ def _publication(
         request_hash=request_hash(request.datasource, request.partition, checksum),
         state=state,
         materialization=work.new_id(),
-        validation=validation.hashed_bytes(),
-        validation_hash=validation.hash,
-        evidence=canonical_bytes(request.evidence.document()) if request.evidence else None,
+        validation=kept,
+        validation_hash=validation_hash(kept),
+        evidence=canonical_bytes(evidence.document()) if evidence else None,
         quality_policy_hash=facts.quality_policy.hash,
         policy_source=facts.policy_source,
         actor=by.actor,
@@ -292,6 +347,7 @@ def _supplied(policy: QualityPolicy, publication: Publication) -> PolicyVersion:
         hash=policy.hash,
         version=policy.version,
         document=policy.canonical,
+        source=PolicySource.SUPPLIED,
         attestation_id=publication.attestation_id,
         created_at=publication.created_at,
     )
@@ -323,33 +379,12 @@ def _record(
     facts: JudgingFacts,
     superseded: list[str],
 ) -> None:
-    told = {
-        "publication": publication.id,
-        "state": str(publication.state),
-        "materialization": materialization.id,
-        "revision": materialization.revision,
-        "base": facts.target.current,
-        "producer": publication.producer,
-        "idempotency_key": publication.idempotency_key,
-        "partition": publication.partition,
-        "request_hash": publication.request_hash,
-        "payload_fingerprint": materialization.payload_fingerprint,
-        "row_count": materialization.row_count,
-        "quality_policy_hash": publication.quality_policy_hash,
-        "policy_source": str(publication.policy_source),
-        "approval_policy_hash": facts.target.approval_policy_hash,
-        "validation_hash": publication.validation_hash,
-        "superseded": superseded,
-        "actor": publication.actor,
-        "authority": publication.grant_id,
-        "attestation": publication.attestation_id,
-        "run": publication.run_id,
-    }
+    told = publication_facts(publication, materialization, facts.target)
     record(
         work,
         publication.datasource,
         "publication.published",
         subject=publication.id,
-        facts=told,
+        facts={**told, "superseded": superseded},
         at=publication.created_at,
     )

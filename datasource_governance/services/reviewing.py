@@ -23,7 +23,8 @@ from datasource_governance.domain.approval import Decision, Quorum, check_may_de
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.materialization import Materialization
-from datasource_governance.domain.policy_version import PolicyKind
+from datasource_governance.domain.policy_version import PolicyKind, PolicySource
+from datasource_governance.domain.publication import Publication
 from datasource_governance.domain.stage import OPEN_STATES, Stage
 from datasource_governance.domain.standing import Standing, standing
 from datasource_governance.domain.target import Target
@@ -45,6 +46,7 @@ class Review:
     `is_visible`: the actor has a role over the datasource; `is_detailed`: one as steward, so counts
     and row numbers may be shown. `refusal` is what a decision by the actor would be answered with,
     None where it would be recorded. Decisions carry their reasons, which are shown to nobody.
+    `publication` is the one that waits in the stage, if it is one.
     """
 
     at: datetime
@@ -56,6 +58,7 @@ class Review:
     quorum: Quorum | None
     standing: Standing | None
     materialization: Materialization | None
+    publication: Publication | None
     is_visible: bool
     is_detailed: bool
     refusal: str | None
@@ -167,7 +170,10 @@ def review_stage(work: UnitOfWork, stage_id: str, actor: ActorId = UNATTESTED) -
         stage = work.stages.get(stage_id)
         target = work.datasources.get(stage.datasource, stage.partition)
         quality = work.datasources.policy(
-            stage.datasource, PolicyKind.QUALITY, stage.quality_policy_hash
+            stage.datasource,
+            PolicyKind.QUALITY,
+            stage.quality_policy_hash,
+            PolicySource(stage.policy_source),
         )
         decisions = work.decisions.about(stage.id)
         reader = _Reader(work, actor)
@@ -183,6 +189,7 @@ def review_stage(work: UnitOfWork, stage_id: str, actor: ActorId = UNATTESTED) -
             quorum=quorum,
             standing=reader.standing(stage, target, decisions, quorum) if is_open else None,
             materialization=work.materializations.of_stage(stage.id),
+            publication=work.publications.get(stage.publication) if stage.publication else None,
             is_visible=may_read(reader.grants, actor, stage.datasource),
             is_detailed=_is_steward(reader.grants, actor, stage.datasource),
             refusal=reader.refusal(stage, target, decisions),
@@ -213,11 +220,18 @@ def list_waiting(
         return Waiting(
             at=reader.now,
             stages=[
-                _waiting(reader, stage, targets[stage.datasource], decisions[stage.id])
+                _waiting(reader, stage, _target(work, targets, stage), decisions[stage.id])
                 for stage in shown
             ],
             older=shown[-1].id if len(found) > limit else None,
         )
+
+
+def _target(work: UnitOfWork, targets: Mapping[str, Target], stage: Stage) -> Target:
+    """Return what a stage is for; the targets that were read are those without a partition."""
+    if stage.partition:
+        return work.datasources.get(stage.datasource, stage.partition)
+    return targets[stage.datasource]
 
 
 def _waiting(

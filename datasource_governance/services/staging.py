@@ -10,6 +10,7 @@ from datasource_governance.domain.actor import UNATTESTED, ActorId, Role
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation, verify
 from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.datasource import DatasourceKind
 from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.policy_version import (
@@ -106,7 +107,8 @@ def create_stage(
 
     Raises:
         NotFoundError: for an unknown datasource or attestation.
-        GuardError: `quality_policy_missing`, `not_authorised` or an attestation's codes.
+        GuardError: `wrong_kind`, `quality_policy_missing`, `not_authorised` or an attestation's
+            codes.
     """
     encoded = payload.encoded()
     for _ in range(_ATTEMPTS):
@@ -158,6 +160,12 @@ def _launcher(work: UnitOfWork, request: StageRequest) -> AttestedLauncher | Non
 
 
 def _facts(work: UnitOfWork, target: Target) -> _Facts:
+    if target.kind == DatasourceKind.PUBLISHED:
+        raise GuardError(
+            f"datasource {target.datasource!r} is {target.kind}, and takes no deliveries; publish "
+            "an output for it, or declare another datasource",
+            code="wrong_kind",
+        )
     if target.quality_policy_hash is None:
         raise GuardError(
             f"datasource {target.datasource!r} has no quality policy, so nothing could be proven; "

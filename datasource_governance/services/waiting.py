@@ -39,10 +39,13 @@ class Overview:
 
 @dataclass(slots=True)
 class _Known:
-    """What is remembered of a datasource. `turns` is a heap of when stages move by themselves."""
+    """What is remembered of a datasource. `turns` is a heap of when stages move by themselves.
+
+    `targets` are the datasource as it stands, by partition of the stages that were looked at.
+    """
 
     head: Head
-    target: Target
+    targets: dict[str, Target] = field(default_factory=dict)
     standings: dict[str, Standing] = field(default_factory=dict)
     turns: list[tuple[datetime, str]] = field(default_factory=list)
 
@@ -119,15 +122,16 @@ class WaitingStages:
             stage = work.stages.get(stage_id)
             if stage.state in OPEN_STATES:
                 decisions = work.decisions.about(stage_id)
-                known.keep(self._standing(work, stage, known.target, decisions, now))
+                known.keep(self._standing(work, stage, _target(work, known, stage), decisions, now))
 
     def _read_anew(self, work: UnitOfWork, name: str, head: Head, now: datetime) -> _Known:
-        known = _Known(head, work.datasources.get(name))
+        known = _Known(head)
         decisions: dict[str, list[Decision]] = defaultdict(list)
         for decision in work.decisions.about_open(name):
             decisions[decision.subject.stage].append(decision)
         for stage in work.stages.unsettled(name):
-            known.keep(self._standing(work, stage, known.target, decisions[stage.id], now))
+            target = _target(work, known, stage)
+            known.keep(self._standing(work, stage, target, decisions[stage.id], now))
         return known
 
     def _standing(
@@ -163,6 +167,13 @@ class WaitingStages:
         if bound not in self._policies:
             self._policies[bound] = approval_policy_of(work, stage)
         return self._policies[bound]
+
+
+def _target(work: UnitOfWork, known: _Known, stage: Stage) -> Target:
+    """Return what a stage is for; whatever changes it makes the datasource be read anew."""
+    if stage.partition not in known.targets:
+        known.targets[stage.partition] = work.datasources.get(stage.datasource, stage.partition)
+    return known.targets[stage.partition]
 
 
 def _news(work: UnitOfWork, seen: Head, head: Head) -> set[str] | None:

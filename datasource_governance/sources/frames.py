@@ -14,6 +14,7 @@ from datasource_governance.sources.objects import object_column
 from datasource_governance.sources.refusal import refused, shielded
 from datasource_governance.sources.typed import (
     Column,
+    check_bytes,
     check_names,
     table_of,
     to_typed,
@@ -32,8 +33,9 @@ def from_data(data: object) -> "pa.Table":
     Raises:
         InvalidArgumentError: data of another class.
         UnreadableSourceError: names that are repeated, blank or no text; kind `unsupported_type` or
-            `unsupported_value`, naming the field, for what has no typed form; kind `unreadable`
-            when a lazy query fails. Never holds a value, nor does its context.
+            `unsupported_value`, naming the field, for what has no typed form; kind
+            `invalid_encoding`, naming the field, for bytes that its type does not allow; kind
+            `unreadable` when a lazy query fails. Never holds a value, nor does its context.
     """
     # By name, so that no library is imported to find that the data is not one of its own.
     for base in type(data).__mro__:
@@ -120,7 +122,15 @@ def _polars_column(series: "pl.Series") -> Column:
 
 def _arrow_column(name: str, convert: Callable[[], "pa.Array"]) -> Column:
     message = f"field {name!r} has a type without an Arrow equivalent"
-    return Column(shielded(convert, refused("table", "unsupported_type", message, name)))
+    array = shielded(convert, refused("table", "unsupported_type", message, name))
+    # pandas and Polars take Arrow's bytes as they are.
+    check_bytes([(name, array)])
+    return Column(array)
+
+
+def _from_table(table: "pa.Table") -> "pa.Table":
+    check_bytes(zip(table.column_names, table.columns, strict=True))
+    return to_typed(table)
 
 
 def _from_lazy(query: "pl.LazyFrame") -> "pa.Table":
@@ -130,13 +140,13 @@ def _from_lazy(query: "pl.LazyFrame") -> "pa.Table":
 def _from_batch(batch: "pa.RecordBatch") -> "pa.Table":
     import pyarrow as pa
 
-    return to_typed(pa.Table.from_batches([batch]))
+    return _from_table(pa.Table.from_batches([batch]))
 
 
 _READERS: Final[Mapping[tuple[str, str], Callable[..., "pa.Table"]]] = {
     ("pandas", "DataFrame"): _from_pandas,
     ("polars", "DataFrame"): _from_polars,
     ("polars", "LazyFrame"): _from_lazy,
-    ("pyarrow", "Table"): to_typed,
+    ("pyarrow", "Table"): _from_table,
     ("pyarrow", "RecordBatch"): _from_batch,
 }

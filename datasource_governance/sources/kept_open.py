@@ -32,7 +32,7 @@ class KeptOpen:
             UnreadableSourceError: kind `unreadable`, if the file is not what it was at first.
         """
         view = cast("BinaryIO", _View(self, self._descriptor))
-        if stamp_of(view) != self._stamp:
+        if not self._stamp.still_holds(stamp_of(view)):
             raise changed("the file")
         return view
 

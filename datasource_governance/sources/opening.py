@@ -6,13 +6,33 @@ Source: SPEC section 3, "Hostile files".
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.refusal import refused
 
-Stamp = tuple[int, int, int, int]
-"""Device, inode, bytes and nanosecond of the last change: another file has another one."""
+
+class Stamp(NamedTuple):
+    """What tells a file from others and from itself at another time.
+
+    `modified` is the nanosecond in which it was written to, as whoever owns it may set it;
+    `changed` is the one in which that or anything else about it was changed, which nobody sets.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+    names: int
+
+    def still_holds(self, now: "Stamp") -> bool:
+        """Tell whether a file is what it was; a name that it lost since does not count.
+
+        A finished upload loses the name that it had meanwhile, and an object that is deleted or
+        replaced is still read by who has it open.
+        """
+        return self[:4] == now[:4] and (self.changed == now.changed or now.names < self.names)
 
 
 def opened(path: Path) -> BinaryIO:
@@ -35,9 +55,16 @@ def opened(path: Path) -> BinaryIO:
 
 
 def stamp_of(file: BinaryIO) -> Stamp:
-    """Return what tells an open file from others and from itself at another time."""
+    """Return the stamp of an open file."""
     status = os.fstat(file.fileno())
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return Stamp(
+        device=status.st_dev,
+        inode=status.st_ino,
+        size=status.st_size,
+        modified=status.st_mtime_ns,
+        changed=status.st_ctime_ns,
+        names=status.st_nlink,
+    )
 
 
 def changed(name: str) -> UnreadableSourceError:

@@ -76,7 +76,8 @@ class StoredFile:
     def _is_unchanged(self, stamp: Stamp | None) -> bool:
         if isinstance(self._content, bytes):
             return True
-        return stamp_of(self._content) == self.stamp == (stamp or self.stamp)
+        before = stamp or self.stamp
+        return before is not None and before.still_holds(stamp_of(self._content))
 
 
 @contextmanager

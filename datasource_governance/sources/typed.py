@@ -211,6 +211,34 @@ def _name_problem(kind: str, place: int, reason: str) -> Problem:
     return Problem(kind=kind, message=f"the name of column {place} {reason}", names=(str(place),))
 
 
+def check_bytes(columns: Iterable[tuple[str, "pa.Array | pa.ChunkedArray"]]) -> None:
+    """Refuse columns whose bytes their types do not allow: text that is not UTF-8, bad offsets.
+
+    Arrow takes any bytes in, and aborts the process when it computes with invalid offsets.
+
+    Raises:
+        UnreadableSourceError: kind `invalid_encoding`, for every field at once.
+    """
+    problems = [_invalid(name) for name, array in columns if not _is_valid(array)]
+    if problems:
+        raise UnreadableSourceError("table", problems)
+
+
+def _invalid(name: str) -> Problem:
+    message = f"field {name!r} has bytes that its type does not allow, such as text not in UTF-8"
+    return Problem(kind="invalid_encoding", message=message, names=(name,))
+
+
+def _is_valid(array: "pa.Array | pa.ChunkedArray") -> bool:
+    import pyarrow as pa
+
+    try:
+        array.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
+
+
 def check_names(names: Iterable[object], *, what: str) -> None:
     """Refuse names that are repeated, blank, no text, or hold NUL or a lone surrogate.
 

@@ -18,6 +18,7 @@ from datasource_governance.domain.approval import (
 )
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.stage import StageState
+from datasource_governance.domain.validation import Reason
 from datasource_governance.services.reviewing import Review, Waiting, WaitingStage
 
 REFRESH_SECONDS = 3
@@ -118,6 +119,7 @@ def stage_facts(review: Review, tenant: str, visit: Visit) -> dict[str, object]:
         "datasource": stage.datasource,
         "state": _state(review),
         "where_it_stands": where_it_stands(review),
+        "published_said": _published_said(review, rules),
         "is_promoted": review.materialization is not None,
         "refresh_seconds": None if is_open_to_actor else _refresh_seconds(review),
         "summary": _summary(review),
@@ -148,6 +150,16 @@ def where_it_stands(review: Review) -> str:
     return f"{quorum.missing} more {approvals} needed."
 
 
+def _published_said(review: Review, rules: Iterable[Mapping[str, Json]]) -> str:
+    """Return why a producer's output waits; nothing of what is a delivery, or closed."""
+    if review.publication is None or review.standing is None:
+        return ""
+    said = f"Producer {review.publication.producer} published it, and the datasource needs approval"
+    if any(rule["reason"] == Reason.NOT_EVALUATED for rule in rules):
+        said += "; of some rules the producer's evidence gives no result"
+    return f"{said}. It is kept, and readers get it once a quorum approves."
+
+
 def _state(review: Review) -> Mark:
     is_outdated = review.standing is not None and bool(review.standing.changed)
     return Mark("outdated", "bad") if is_outdated else _marked(review.stage.state)
@@ -171,7 +183,7 @@ def _recorded(review: Review, visit: Visit) -> str | None:
 def _summary(review: Review) -> list[tuple[str, object]]:
     stage, policy = review.stage, review.approval_policy
     rows: list[tuple[str, object]] = [
-        ("Delivery", stage.delivery),
+        *_origin(review),
         ("Created by", stage.creator),
         ("Created at (UTC)", _instant(stage.created_at)),
         ("Outcome", stage.outcome),
@@ -190,12 +202,26 @@ def _summary(review: Review) -> list[tuple[str, object]]:
     return rows
 
 
+def _origin(review: Review) -> list[tuple[str, object]]:
+    """Return where the payload is from: a delivered file, or a producer's output."""
+    publication = review.publication
+    if publication is None:
+        return [("Delivery", review.stage.delivery)]
+    rows: list[tuple[str, object]] = [
+        ("Producer", publication.producer),
+        ("Idempotency key", publication.idempotency_key),
+        ("Published by", publication.actor),
+    ]
+    return [*rows, ("Partition", publication.partition)] if publication.partition else rows
+
+
 def _hashes(review: Review, tenant: str) -> list[tuple[str, object]]:
-    stage = review.stage
+    stage, publication = review.stage, review.publication
+    origin = ("Publication", publication.id) if publication else None
     return [
         ("Stage", stage.id),
         ("Stage fingerprint", stage.fingerprint(tenant)),
-        ("Delivered file", stage.delivery_sha256),
+        origin or ("Delivered file", stage.delivery_sha256),
         ("Content", stage.payload_fingerprint),
         ("Stored content", stage.payload_sha256),
         ("Validation", stage.validation_hash),

@@ -3,7 +3,7 @@
 Source: SPEC sections 7, 15 and 16; threats T-01, T-05, T-34.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from graphql import GraphQLSchema, OperationType
@@ -21,6 +21,7 @@ from datasource_governance.web.policy import (
     READ_LOGS,
     Launch,
     Need,
+    held_against,
     needs_of_launch,
 )
 
@@ -29,6 +30,8 @@ _PARTITION_SET = "_partition_set"
 """How Dagster names the partitions of a job: after it."""
 FindRun = Callable[[str], Launch | None]
 """Returns what a run ran, by its id; None when there is no such run."""
+FindDatasources = Callable[[], Collection[str]]
+"""Returns the ids of all datasources."""
 
 
 class GraphQLGate:
@@ -38,9 +41,12 @@ class GraphQLGate:
     role could, and InvalidArgumentError for what cannot be read.
     """
 
-    def __init__(self, schema: GraphQLSchema, find_run: FindRun) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, find_run: FindRun, find_datasources: FindDatasources
+    ) -> None:
         self._schema = schema
         self._find_run = find_run
+        self._find_datasources = find_datasources
 
     def admit_post(self, payload: object, granted: ActorGrants) -> tuple[str, ...]:
         """Check a posted request; return the names of the mutations that it may make."""
@@ -73,9 +79,11 @@ class GraphQLGate:
         if mutation.name in MUTATIONS:
             return frozenset({MUTATIONS[mutation.name]})
         if mutation.name in LAUNCHES:
-            return frozenset().union(*map(needs_of_launch, self._launches(mutation)))
+            needs = frozenset[Need]().union(*map(needs_of_launch, self._launches(mutation)))
+            return held_against(needs, self._find_datasources())
         if mutation.name == BACKFILL:
-            return _needs_of_backfill(cast("Arguments", mutation.arguments["backfillParams"]))
+            needs = _needs_of_backfill(cast("Arguments", mutation.arguments["backfillParams"]))
+            return held_against(needs, self._find_datasources())
         raise GuardError(f"{mutation.name} is not allowed through the governed webserver")
 
     def _launches(self, mutation: Mutation) -> tuple[Launch, ...]:

@@ -154,6 +154,17 @@ def needs_of_launch(launch: Launch) -> frozenset[Need]:
     return assets | {_need_of_job(launch.job)}
 
 
+def held_against(needs: Iterable[Need], declared: Collection[str]) -> frozenset[Need]:
+    """Return needs with an operator's over all in place of any over what is no datasource.
+
+    Jobs and assets are known by their names, and authors name theirs as they like.
+    """
+    return frozenset(
+        need if need.datasource is None or need.datasource in declared else OPERATE
+        for need in needs
+    )
+
+
 def _need_of_job(job: str) -> Need:
     if job == RETENTION_APPLY_JOB:
         return ADMINISTER

@@ -25,6 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from datasource_governance.domain.actor import ActorId, Grant
 from datasource_governance.errors import GovernanceError
 from datasource_governance.web.authority import RememberedGrants
+from datasource_governance.web.catalogue import Catalogue, catalogue_of
 from datasource_governance.web.mutations import FindRun
 from datasource_governance.web.omissions import (
     Omit,
@@ -35,7 +36,6 @@ from datasource_governance.web.omissions import (
     omit_tags,
 )
 from datasource_governance.web.policy import LOG_FIELDS, READ, READ_COUNTS, READ_LOGS, Need
-from datasource_governance.web.visibility import need_of_asset, need_of_launch, need_of_step
 
 Locate = Callable[[Any, GraphQLResolveInfo], Need | None]
 """Returns what seeing the counts of an object needs; None for one that is not governed."""
@@ -73,9 +73,9 @@ class Redaction:
 
     def __init__(self, remembered: RememberedGrants, find_run: FindRun) -> None:
         self._remembered = remembered
-        # What a run was launched to do never changes.
+        # What a run was launched to do never changes while the same code is loaded.
         self._need_of_run = lru_cache(_REMEMBERED_RUNS)(
-            lambda run_id: need_of_launch(find_run(run_id))
+            lambda run_id, catalogue: catalogue.need_of_launch(find_run(run_id))
         )
 
     def apply(self, schema: GraphQLSchema) -> None:
@@ -159,8 +159,9 @@ class Redaction:
 
     def _by_run(self, run_id: Callable[..., Any], step_key: Callable[..., Any]) -> Locate:
         def locate(source: object, info: GraphQLResolveInfo) -> Need | None:
-            step = step_key(source, info)
-            return (need_of_step(step) if step else None) or self._need_of_run(run_id(source, info))
+            step, catalogue = step_key(source, info), _catalogue(info)
+            need = catalogue.need_of_step(step) if step else None
+            return need or self._need_of_run(run_id(source, info), catalogue)
 
         return locate
 
@@ -187,9 +188,13 @@ def _by_asset(key_of: Callable[..., Any]) -> Locate:
     def locate(source: object, info: GraphQLResolveInfo) -> Need | None:
         key = key_of(source, info)
         key = getattr(key, "assetKey", key)
-        return READ_COUNTS if key is None else need_of_asset(tuple(key.path))
+        return READ_COUNTS if key is None else _catalogue(info).need_of_asset(tuple(key.path))
 
     return locate
+
+
+def _catalogue(info: GraphQLResolveInfo) -> Catalogue:
+    return catalogue_of(info.context.asset_graph)
 
 
 def _resolver(field: GraphQLField) -> Callable[..., Any]:

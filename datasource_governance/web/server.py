@@ -128,7 +128,7 @@ def governed_app(
         webserver.create_asgi_app(exception_handlers={GovernanceError: _answer}),
         authenticator,
         remembered,
-        GraphQLGate(webserver.schema, find_run),
+        GraphQLGate(webserver.schema, find_run, partial(_find_datasources, application)),
         settings.origins,
         partial(RequestLauncher, gateway=gateway, work=application.work),
     )
@@ -211,6 +211,11 @@ def _find_run(instance: dg.DagsterInstance, run_id: str) -> Launch | None:
     checks = run_found.asset_check_selection or ()
     keys = {*(run_found.asset_selection or ()), *(check.asset_key for check in checks)}
     return Launch(job=run_found.job_name, assets=frozenset(tuple(key.path) for key in keys))
+
+
+def _find_datasources(application: Application) -> frozenset[str]:
+    with application.work() as work:
+        return frozenset(target.datasource for target in work.datasources.list())
 
 
 async def _health(_request: Request) -> Response:

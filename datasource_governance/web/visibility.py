@@ -29,18 +29,27 @@ PUBLIC_KEYS = frozenset(
         metadata.BOUND_TO,
         metadata.CLASSIFICATION,
         metadata.CREATOR,
+        metadata.DATASOURCE,
         metadata.DECISION_PAGE,
         metadata.DECISION_PAGES,
         metadata.DELIVERY,
         metadata.FAILED_RULES,
         metadata.FIELDS,
+        metadata.INPUTS,
+        metadata.KEY,
+        metadata.MATERIALIZATION_ID,
         metadata.NEXT_STEP,
         metadata.OUTCOME,
+        metadata.PARTITION,
         metadata.POLICIES,
         metadata.POLICY_DRIFT,
+        metadata.PRODUCER,
         metadata.PROMOTED_BY,
         metadata.PROVENANCE,
+        metadata.PUBLICATION,
+        metadata.PUBLISHED_BY,
         metadata.REASON,
+        metadata.REPLAYED,
         metadata.REVISION,
         metadata.RULE_ID,
         metadata.RULES,
@@ -52,7 +61,6 @@ PUBLIC_KEYS = frozenset(
         metadata.TOPIC,
         metadata.WAITING,
         CODE,
-        f"{OURS}materialization_id",
         f"{OURS}quality_policy_hash",
         RESTRICTED,
         "dagster/code_references",
@@ -69,6 +77,7 @@ PUBLIC_COLUMNS = frozenset(
         *("policy", "version", "hash", "of", "hash or id"),
         *("stage", "state", "changed", "event", "run", "newest run", "complete since"),
         *("approvals missing", "expired", "expiring soon", "next expiry"),
+        *("asset", "partition", "materialization", "revision"),
     }
 )
 """Columns that every reader sees of a table under one of those keys."""
@@ -109,7 +118,12 @@ def need_of_launch(launch: Launch | None) -> Need | None:
     datasources = {need.datasource for need in needs_of_launch(launch)} - {None}
     if len(datasources) > 1:
         return READ_COUNTS
-    return next((Need(roles=READ_COUNTS.roles, datasource=one) for one in datasources), None)
+    return next((need_of_steward(one) for one in datasources if one), None)
+
+
+def need_of_steward(datasource: str) -> Need:
+    """Return what seeing the counts of a datasource needs."""
+    return Need(roles=READ_COUNTS.roles, datasource=datasource)
 
 
 def is_public(key: str, need: Need | None) -> bool:

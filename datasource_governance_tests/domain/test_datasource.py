@@ -249,6 +249,17 @@ def test_ten_kinds_are_enough():
     assert parse_datasource(declaration(kinds=kinds), NO_FILES).kinds == tuple(kinds)
 
 
+def test_what_is_published_is_neither_delivered_nor_promoted_without_anybody():
+    delivered = {"source": {"folder": "deliveries"}, "promote": "automatic"}
+    conflicting = ("conflicting_keys", "")
+
+    assert refused(kind="published", **delivered) == [conflicting, conflicting]
+    assert (
+        parse_datasource(declaration(kind="published", promote="manual"), NO_FILES).folder is None
+    )
+    assert parse_datasource(declaration(**delivered), NO_FILES).promote is Promote.AUTOMATIC
+
+
 def test_delimiter_and_decimal_sign_differ_also_where_one_is_the_default():
     assert refused(csv={"decimal": ","}) == [("conflicting_keys", "/csv")]
     assert refused(csv={"delimiter": "."}) == [("conflicting_keys", "/csv")]

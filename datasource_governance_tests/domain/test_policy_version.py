@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from datasource_governance.domain.policy_version import (
@@ -59,6 +61,16 @@ def test_a_policy_altered_after_it_was_recorded_is_not_used():
         with pytest.raises(GuardError) as caught:
             read(altered)
         assert caught.value.code == "evidence_chain_broken"
+
+
+def test_a_policy_that_was_read_before_is_not_used_once_it_was_altered():
+    true = recorded(PolicyKind.QUALITY, quality_policy())
+    recorded_quality_policy(true)
+
+    with pytest.raises(GuardError) as caught:
+        recorded_quality_policy(replace(true, document=quality_policy(rule()).canonical))
+
+    assert caught.value.code == "evidence_chain_broken"
 
 
 def test_a_record_that_is_no_object_is_refused():

@@ -89,12 +89,22 @@ def test_names_are_kept_as_they_are(name):
     check_names(name, name, "")
 
 
-@pytest.mark.parametrize("name", ["", "a\n", "\x00", "\ud800", "x" * (MAXIMUM_NAME_CHARACTERS + 1)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a\n", "\x00", "\ud800", "x" * (MAXIMUM_NAME_CHARACTERS + 1)),
+        *(" ", " a", "a ", "a\u202eb", "a\u00a0b", "a\u200b", None, 5, b"a"),
+    ],
+)
 def test_other_names_are_refused(name):
-    with pytest.raises(InvalidArgumentError):
-        check_names(name, "key", "")
-    with pytest.raises(InvalidArgumentError):
-        check_names("flow", name, "")
+    for given in ((name, "key", ""), ("flow", name, ""), ("flow", "key", name)):
+        with pytest.raises(InvalidArgumentError):
+            check_names(*given)
+
+
+def test_only_a_partition_may_be_empty_and_all_that_is_wrong_is_named():
+    with pytest.raises(InvalidArgumentError, match="the producer and the idempotency key must be"):
+        check_names("", "", "")
 
 
 def test_a_rule_that_is_left_open_does_not_block():

@@ -113,7 +113,7 @@ def test_a_key_is_signed_for_by_its_id():
     assert subject["registered_key"] == key_id(bytes(32))
 
 
-def test_a_publication_is_signed_over_output_and_key_and_over_a_policy_that_comes_with_it():
+def test_a_publication_is_signed_over_output_and_key_and_over_all_that_comes_with_it():
     named = {
         "datasource": "orders",
         "partition": "2026-01",
@@ -127,3 +127,6 @@ def test_a_publication_is_signed_over_output_and_key_and_over_a_policy_that_come
     assert alone == {**named, "payload": checksum}
     supplied = publication_subject(**named, checksum=checksum, supplied_policy=policy)
     assert supplied == {**alone, "quality_policy": policy}
+    evidence = Sha256("3" * 64)
+    told = publication_subject(**named, checksum=checksum, evidence=evidence)
+    assert told == {**alone, "evidence": evidence}

@@ -132,6 +132,21 @@ def test_a_backfill_of_one_run_for_each_partition_is_fine():
     assert made.backfill_policy == one_each
 
 
+def test_metadata_of_this_package_are_not_an_authors():
+    problems = refused(metadata={"datasource_governance/datasource": "users", "mine": 1})
+
+    assert problems == [
+        "the metadata key 'datasource_governance/datasource' is one of this package"
+    ]
+
+
+def test_metadata_that_dagster_does_not_show_is_told():
+    assert refused(metadata={"mine": object(), 5: 1}) == [
+        "a key of metadata is no text",
+        "metadata 'mine' is of a type that Dagster does not show",
+    ]
+
+
 def test_everything_that_is_wrong_is_told_at_once():
     problems = refused(
         yielding,

@@ -281,20 +281,38 @@ def test_a_rejected_output_is_not_retried(own_corner, instance):
     assert result.retry_attempts_for_node("extract") == 0
 
 
-def test_what_is_replayed_and_no_longer_current_does_not_lie_on_top_of_current(
-    own_corner, instance
+@pytest.mark.parametrize("partition", [None, "north"])
+def test_what_is_replayed_and_no_longer_current_lies_on_top_of_nothing(
+    own_corner, instance, partition
 ):
     declared = declare(own_corner)
-    first = returning(declared, GOOD, idempotency_key="one")
-    second = returning(declared, BETTER, idempotency_key="two")
+    keys = ("one/{partition}", "two/{partition}") if partition else ("one", "two")
+    keywords = {"partitions_def": WAREHOUSES} if partition else {}
+    first, second = (
+        returning(declared, output, idempotency_key=key, **keywords)
+        for output, key in zip((GOOD, BETTER), keys, strict=True)
+    )
     for extract in (first, second):
-        run(own_corner, extract, instance, declared)
+        run(own_corner, extract, instance, declared, partition_key=partition)
+    on_top = [
+        instance.get_latest_materialization_event(key)
+        for key in (first.key, current_key(declared.id))
+    ]
 
-    result = run(own_corner, first, instance, declared)
+    result = run(own_corner, first, instance, declared, partition_key=partition)
 
-    shown = instance.get_latest_materialization_event(current_key(declared.id))
-    assert materialized(result, first)["replayed"] is True
-    assert shown.asset_materialization.tags["dagster/data_version"] == target(own_corner).current
+    (event,) = result.get_asset_observation_events()
+    assert result.success
+    assert observed(result)["replayed"] is True
+    assert event.event_specific_data.asset_observation.partition == partition
+    assert (result.get_asset_materialization_events(), checks_of(result)) == ([], {})
+    assert on_top == [
+        instance.get_latest_materialization_event(key)
+        for key in (first.key, current_key(declared.id))
+    ]
+    assert on_top[0].asset_materialization.tags["dagster/data_version"] == (
+        target(own_corner, partition or "").current
+    )
 
 
 def test_each_partition_has_a_current_materialization_of_its_own(own_corner, instance):
@@ -462,6 +480,52 @@ def test_an_author_tells_more_with_metadata_and_checks_of_their_own(own_corner, 
 
     assert materialized(result, extract)["pages"] == 3
     assert checks_of(result)["complete"].passed
+
+
+def passed(name="complete", **keys):
+    return dg.AssetCheckResult(check_name=name, passed=True, **keys)
+
+
+OURS = {"datasource_governance/approved_by": "pat"}
+NOT_TO_BE_SHOWN = {
+    "no result": GovernedOutput(GOOD),
+    "two results": GovernedOutput(GOOD, check_results=[passed(), passed()]),
+    "a result of an unknown check": GovernedOutput(GOOD, check_results=[passed(), passed("x")]),
+    "a result without a name": GovernedOutput(GOOD, check_results=[passed(None)]),
+    "a result of a check of ours": GovernedOutput(GOOD, check_results=[passed(), passed("amount")]),
+    "a result about another asset": GovernedOutput(GOOD, check_results=[passed(asset_key="x")]),
+    "a result with a key of ours": GovernedOutput(GOOD, check_results=[passed(metadata=OURS)]),
+    "a key of ours": GovernedOutput(GOOD, metadata=OURS, check_results=[passed()]),
+    "an unknown type": GovernedOutput(GOOD, metadata={"x": object()}, check_results=[passed()]),
+}
+
+
+@pytest.mark.parametrize("approval", [None, TWO_APPROVALS], ids=["published", "reviewed"])
+def test_what_dagster_would_not_show_of_an_author_is_refused_before_it_is_published(
+    own_corner, instance, approval
+):
+    declared = declare(own_corner, approval=approval)
+    own = [dg.AssetCheckSpec("complete", asset="extract", blocking=True)]
+    before = own_corner.count_rows()
+
+    codes = {
+        what: code_of(
+            run(own_corner, returning(declared, output, check_specs=own), instance, declared)
+        )
+        for what, output in NOT_TO_BE_SHOWN.items()
+    }
+
+    assert codes == dict.fromkeys(NOT_TO_BE_SHOWN, "invalid_argument")
+    assert own_corner.count_rows() == before
+
+
+def test_a_text_is_no_path_and_is_told_to_nobody(own_corner, instance):
+    declared = declare(own_corner)
+
+    result = run(own_corner, returning(declared, f"{BAIT}.parquet"), instance, declared)
+
+    assert code_of(result) == "invalid_argument"
+    assert BAIT not in repr(result.all_events)
 
 
 def test_one_function_for_many_datasources_is_told_which(own_corner, instance):

@@ -7,6 +7,7 @@ import pytest
 
 from datasource_governance.orchestration import metadata, reconciliation
 from datasource_governance.orchestration.assets import current_key, stage_key
+from datasource_governance.orchestration.governed_asset import governed_asset
 from datasource_governance.orchestration.reconciliation import GRACE, RECONCILIATION, UNBACKED
 from datasource_governance_tests.orchestration.governed import (
     BLOCKED,
@@ -19,6 +20,9 @@ from datasource_governance_tests.orchestration.governed import (
     stages,
     target,
 )
+from datasource_governance_tests.orchestration.publishing import GOOD as OUTPUT
+from datasource_governance_tests.orchestration.publishing import declare
+from datasource_governance_tests.orchestration.publishing import run as publish_run
 from datasource_governance_tests.orchestration.ticking import (
     Daemon,
     instance_on,
@@ -246,3 +250,102 @@ def test_it_decides_nothing(world, daemon):
 
     assert world.count_rows() == before
     assert world.verification().holds
+
+
+WAREHOUSES = dg.StaticPartitionsDefinition(["north", "south"])
+
+
+@pytest.fixture
+def publishing(world, dagster_database):
+    """A daemon over a datasource to which a governed asset publishes, and what runs that asset."""
+    world.set_clock(MIDDAY)
+    declared = declare(world)
+    with instance_on(dagster_database) as instance:
+
+        def producer(partitions_def=None):
+            @governed_asset(datasource=declared, partitions_def=partitions_def)
+            def extract():
+                return OUTPUT
+
+            def run_asset(**options):
+                return publish_run(world, extract, instance, declared, **options)
+
+            return Daemon(world.application, declared, instance, [extract]), run_asset
+
+        yield producer
+
+
+EXTRACT = dg.AssetKey("extract")
+
+
+def checked(daemon, partition=None) -> set[str]:
+    """Return the checks of the governed asset that have a result, for a partition if one is."""
+    names = (check.name for check in daemon.defs.resolve_asset_graph().asset_check_keys)
+    return {
+        name
+        for name in names
+        for one in daemon.instance.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(EXTRACT, name), limit=9
+        )
+        if one.event and one.partition == partition
+    }
+
+
+def test_what_a_governed_asset_published_is_shown_again_with_its_checks(world, publishing):
+    daemon, run_asset = publishing()
+    assert run_asset().success
+    later(world)
+    (original,) = materializations(daemon.instance, EXTRACT)
+    daemon.instance.wipe_assets([EXTRACT, CURRENT])
+
+    for _ in range(2):
+        daemon.tick(RECONCILIATION)
+
+    (again,) = materializations(daemon.instance, EXTRACT)
+    assert (again.metadata, again.tags["dagster/data_version"]) == (
+        original.metadata,
+        target(world).current,
+    )
+    assert versions(daemon.instance, CURRENT) == [target(world).current]
+    assert checked(daemon) == {
+        "id_unique",
+        "amount",
+        "note_",
+        "quality_policy",
+        "schema_classification",
+    }
+
+
+def test_what_another_producer_published_is_not_shown_on_the_asset(world, publishing):
+    daemon, _ = publishing()
+    other = world.publish(OUTPUT)
+    later(world)
+
+    for _ in range(4):
+        daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, EXTRACT) == []
+    assert daemon.instance.fetch_observations(EXTRACT, limit=9).records == []
+    assert versions(daemon.instance, CURRENT) == [other.materialization.id]
+
+
+def test_the_newest_of_each_partition_is_shown_again_as_of_that_partition(world, publishing):
+    daemon, run_asset = publishing(WAREHOUSES)
+    for key in ("north", "south", "south"):
+        assert run_asset(partition_key=key).success
+    later(world)
+    daemon.instance.wipe_assets([EXTRACT])
+
+    for _ in range(4):
+        daemon.tick(RECONCILIATION)
+
+    current = {}
+    with world.application.work() as work:
+        for key in ("north", "south"):
+            current[key] = work.datasources.get("orders", key).current
+    shown_again = materializations(daemon.instance, EXTRACT)
+    assert {one.partition: one.tags["dagster/data_version"] for one in shown_again} == current
+    assert len(shown_again) == 2
+    assert checked(daemon, "north") == checked(daemon, "south") != set()
+    assert versions(daemon.instance, CURRENT) == []
+    assert daemon.instance.fetch_observations(CURRENT, limit=9).records == []

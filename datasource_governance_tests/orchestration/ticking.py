@@ -24,10 +24,10 @@ def instance_on(dagster_database: str) -> Iterator[dg.DagsterInstance]:
 class Daemon:
     """Evaluates sensors of one code location, which remembers what its sensors remember."""
 
-    def __init__(self, application, declared, instance):
+    def __init__(self, application, declared, instance, producers=()):
         self.application = application
         self.instance = instance
-        self.defs = governed_definitions([declared], application)
+        self.defs = governed_definitions([declared], application, producers)
 
     def tick(self, name: str):
         """Evaluate a sensor once."""

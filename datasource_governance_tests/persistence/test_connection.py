@@ -379,6 +379,17 @@ def test_a_lost_connection_is_told_at_commit_and_replaced_afterwards(
     connection.close()
 
 
+def test_a_connection_that_broke_while_nobody_used_it_is_replaced(
+    governance_database: GovernanceDatabase, connection: Connection
+) -> None:
+    connection.close()
+    end_sessions(governance_database)
+
+    connection.begin()
+
+    assert connection.execute(select(tables.actor)).all() == []
+
+
 def end_sessions(database: GovernanceDatabase) -> None:
     ended = run(
         database,

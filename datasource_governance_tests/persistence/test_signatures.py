@@ -13,10 +13,16 @@ from datasource_governance.domain.evidence import (
     datasource_chain,
 )
 from datasource_governance.domain.materialization import provenance_of
+from datasource_governance.domain.producer_evidence import (
+    ProducerEvidence,
+    ResultStatus,
+    RuleResult,
+)
+from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.stage import StageState
-from datasource_governance.domain.subjects import launch_subject
+from datasource_governance.domain.subjects import launch_subject, publication_subject
 from datasource_governance_tests.launches import promotion_launch, stage_launch
-from datasource_governance_tests.world import TWO_APPROVALS
+from datasource_governance_tests.world import ONE_ROW_AT_LEAST, TWO_APPROVALS
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -186,6 +192,38 @@ def test_a_run_with_somebody_elses_attestation_is_named(launched, signed):
     )
 
     assert unsigned(world) == {("run_attestation", "forged")}
+
+
+@pytest.mark.parametrize("kept", ["passed", "deferred"])
+def test_a_publication_with_other_evidence_than_was_signed_is_named(world, kept):
+    world.declare(kind="published")
+    signer, reference = world.admit("maker", Role.PRODUCER), world.store_artifact()
+    result = RuleResult(id="r", status=ResultStatus.PASSED)
+    evidence = ProducerEvidence(
+        artifact_sha256=reference.sha256,
+        policy_hash=parse_quality_policy(ONE_ROW_AT_LEAST).hash,
+        evaluator="the producer's",
+        results=(result,),
+    )
+    subject = publication_subject(
+        datasource="orders",
+        partition="",
+        producer="flow",
+        idempotency_key="k1",
+        checksum=reference.sha256,
+        evidence=evidence.hash,
+    )
+    attestation = signer.attest(Action.PUBLICATION_CREATE, subject)
+    made = world.publish(reference, evidence=evidence, attestation=attestation).publication
+    other = replace(evidence, results=(replace(result, status=ResultStatus(kept)),))
+
+    world.tamper(
+        "publication",
+        "UPDATE governance.publication SET evidence ="
+        f" decode('{canonical_bytes(other.document()).hex()}', 'hex')",
+    )
+
+    assert unsigned(world) == (set() if other == evidence else {("publication", made.id)})
 
 
 def forge_promotion(world, made, actor, named):

@@ -60,6 +60,8 @@ class Ledger:
         )
         for table, name in constraints:
             self.run(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name} CASCADE")
+        # Of the constraints, one is no more than an index, for it holds where a value is there.
+        self.run("DROP INDEX publication_attested")
         self.run("CREATE SCHEMA untouched")
         for table in TABLES:
             self.run(f"ALTER TABLE {table} DISABLE TRIGGER ALL")

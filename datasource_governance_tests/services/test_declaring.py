@@ -155,6 +155,8 @@ def test_applying_is_evidence_with_its_author_and_one_event(world):
         "approval_policy_hash": target.approval_policy_hash,
         "retention_policy_hash": None,
         "promotion": "manual",
+        "artifact_evaluation": "evidence",
+        "allow_supplied_policy": False,
         "author": "admin",
     }
 

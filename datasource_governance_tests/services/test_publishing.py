@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.actor import SYSTEM, UNATTESTED, Role
-from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.domain.attestation import Action
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
 from datasource_governance.domain.materialization import provenance_of
+from datasource_governance.domain.policy_version import PolicySource
 from datasource_governance.domain.producer_evidence import (
     ProducerEvidence,
     ResultStatus,
@@ -17,6 +19,10 @@ from datasource_governance.domain.producer_evidence import (
 from datasource_governance.domain.publication import PublicationRejectedError, PublicationState
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.stage import StageState
+from datasource_governance.domain.subjects import publication_subject
+from datasource_governance.errors import GuardError
+from datasource_governance.services.exporting import export_promotion
+from datasource_governance.services.reviewing import review_stage
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.launches import publication_launch
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
@@ -156,6 +162,7 @@ def test_partitions_are_current_beside_each_other_and_count_one_series_of_revisi
 
 def test_only_a_datasource_of_the_kind_takes_publications(world):
     world.declare()
+    world.grant(SYSTEM, Role.PRODUCER)
 
     with world.refuses("wrong_kind"):
         world.publish()
@@ -191,6 +198,110 @@ def test_whoever_launched_the_run_is_the_actor(published, tmp_path):
     assert published.verification().holds
 
 
+def test_a_launch_proves_one_output_of_each_partition(published, tmp_path):
+    published.admit("maker", Role.PRODUCER)
+    launch = published.launch(published.gateway(tmp_path), "maker", publication_launch())
+    made = published.publish(TABLE, launch=launch)
+
+    for other in ({"key": "k2"}, {"producer": "other"}):
+        with published.refuses("attestation_used"):
+            published.publish(TABLE, **other, launch=launch)
+    assert published.publish(TABLE, launch=launch) == replace(made, replayed=True)
+    other = published.publish(TABLE, "k2", launch=launch, partition="2026-01")
+    assert other.publication.attestation_id == made.publication.attestation_id
+    with published.refuses("attestation_used"):
+        published.publish(TABLE, "k3", launch=launch, partition="2026-01")
+    assert published.verification().holds
+
+
+def test_attempts_at_once_under_one_key_and_launch_are_one(published, tmp_path):
+    published.admit("maker", Role.PRODUCER)
+    launch = published.launch(published.gateway(tmp_path), "maker", publication_launch())
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: published.publish(TABLE, launch=launch), range(8)))
+
+    assert [one.replayed for one in made].count(False) == 1
+    assert {one.publication.actor for one in made} == {"maker"}
+
+
+def test_of_outputs_at_once_under_one_launch_one_is_published(published, tmp_path):
+    published.admit("maker", Role.PRODUCER)
+    launch = published.launch(published.gateway(tmp_path), "maker", publication_launch())
+
+    def code(number):
+        try:
+            published.publish(TABLE, f"k{number}", launch=launch)
+        except GuardError as refused:
+            return refused.code
+        return None
+
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(pool.map(code, range(8)))
+
+    assert sorted(codes, key=str) == [None, *["attestation_used"] * 7]
+
+
+def test_an_attested_launch_that_proves_nothing_is_never_taken_for_system(published, tmp_path):
+    published.admit("maker", Role.PRODUCER)
+    gateway = published.gateway(tmp_path)
+    launch = published.launch(gateway, "maker", publication_launch())
+
+    for changed in ({"config_hash": Sha256("0" * 64)}, {"assets": ("raw",)}, {"job": "report"}):
+        with published.refuses("attestation_mismatch"):
+            published.publish(TABLE, launch=replace(launch, **changed))
+    published.revoke(gateway.key)
+    with published.refuses("attestation_invalid"):
+        published.publish(TABLE, launch=launch)
+
+    unattested = publication_launch(run_id="run-4")
+    assert published.publish(TABLE, launch=unattested).publication.actor == SYSTEM
+
+
+def test_whoever_published_gets_the_result_again_whatever_changed_since(published, tmp_path):
+    signer, gateway = published.admit("maker"), published.gateway(tmp_path)
+    grant = published.grant("maker", Role.PRODUCER)
+    attestation = published.publication_attestation("maker", "k1")
+    launch = published.launch(gateway, "maker", publication_launch())
+    signed = published.publish(TABLE, attestation=attestation)
+    launched = published.publish(TABLE, "k2", launch=launch)
+    published.withdraw(grant)
+
+    anew = published.publication_attestation("maker", "k1")
+    assert published.publish(TABLE, attestation=anew) == replace(signed, replayed=True)
+    published.revoke(signer.key)
+    published.revoke(gateway.key)
+    assert published.publish(TABLE, attestation=attestation) == replace(signed, replayed=True)
+    assert published.publish(TABLE, "k2", launch=launch) == replace(launched, replayed=True)
+    with published.refuses("attestation_invalid"):
+        published.publish(TABLE, attestation=anew)
+
+
+def test_evidence_is_signed_with_the_output_and_kept_where_it_is_judged(published):
+    signer, reference = published.admit("maker", Role.PRODUCER), published.store_artifact()
+    evidence = evidence_about(reference, unique="passed", low="passed")
+
+    def signed(key, checksum):
+        subject = publication_subject(
+            datasource="orders",
+            partition="",
+            producer="flow",
+            idempotency_key=key,
+            checksum=checksum,
+            evidence=evidence.hash,
+        )
+        attestation = signer.attest(Action.PUBLICATION_CREATE, subject)
+        return {"evidence": evidence, "attestation": attestation}
+
+    judged = published.publish(reference, "judged", **signed("judged", reference.sha256))
+    fingerprint = published.publish(TABLE).materialization.payload_fingerprint
+    inline = published.publish(TABLE, "inline", **signed("inline", fingerprint))
+
+    assert judged.publication.evidence == canonical_bytes(evidence.document())
+    assert inline.publication.evidence is None
+    assert provenance_of(inline.materialization)["producer_evidence"] is None
+    assert published.verification().holds
+
+
 def test_where_approval_is_required_an_output_waits_for_a_quorum_and_then_becomes_current(world):
     world.declare(UNIQUE, APPROVAL, kind="published")
     world.admit("maker", Role.PRODUCER)
@@ -209,7 +320,8 @@ def test_where_approval_is_required_an_output_waits_for_a_quorum_and_then_become
     promoted = world.promote(stage).materialization
     assert current(world) == promoted.id != made.materialization.id
     assert (promoted.stage, promoted.publication) == (stage.id, None)
-    assert world.publish(TABLE) == replace(made, replayed=True)
+    again = world.publish(TABLE, attestation=world.publication_attestation("maker", "k1"))
+    assert again == replace(made, replayed=True)
     assert world.verification().holds
 
 
@@ -314,3 +426,54 @@ def test_a_policy_comes_with_an_output_only_where_that_is_allowed(published):
     assert made.publication.quality_policy_hash == supplied.hash
     assert made.publication.policy_source == "supplied"
     assert published.verification().holds
+
+
+def test_a_policy_that_came_with_an_output_hides_nobodys_signature(published):
+    supplied = parse_quality_policy(ONE_ROW_AT_LEAST)
+    published.declare(UNIQUE, kind="published", allow_supplied_policy=True)
+    published.publish(TABLE, supplied_policy=supplied)
+    published.declare(ONE_ROW_AT_LEAST, kind="published", allow_supplied_policy=True)
+    published.publish(TABLE, "k2", supplied_policy=supplied)
+
+    with published.application.work() as work:
+        versions = [one for one in work.datasources.policies("orders") if one.hash == supplied.hash]
+    signed_by = {one.source: one.attestation_id for one in versions}
+    assert len(versions) == 2
+    assert signed_by.pop(PolicySource.SUPPLIED) is None
+    assert signed_by.pop(PolicySource.INHERITED) is not None
+    assert published.verification().holds
+
+
+def test_what_waits_under_a_policy_of_its_own_is_reviewed_and_exported(world):
+    world.declare(UNIQUE, BY_ANYBODY, kind="published", allow_supplied_policy=True)
+    world.grant(SYSTEM, Role.PRODUCER)
+    supplied = parse_quality_policy(policy_document(rule()))
+    waiting = world.publish(TABLE, supplied_policy=supplied).stage
+    with world.application.work() as work:
+        stage = work.stages.get(waiting)
+
+    assert review_stage(world.application.work(), waiting).quality_version == supplied.version
+    world.decide("approver-1", stage)
+    promoted = world.promote(stage).materialization
+    exported = export_promotion(world.application.work(), promoted.id, world.signer("creator"))
+    assert supplied.hash.encode() in exported.payload
+
+
+def test_a_datasource_that_takes_publications_takes_no_deliveries(published):
+    with published.refuses("wrong_kind"):
+        published.stage(None)
+
+
+def test_nobody_waits_while_the_store_is_asked_for_an_artifact(published, monkeypatch):
+    reference, asked = published.store_artifact(), []
+    backend = type(published.application.artifacts())
+    version = backend.version
+
+    def watched(store, *artifact):
+        asked.append(published.query("SELECT * FROM pg_locks WHERE locktype = 'advisory'"))
+        return version(store, *artifact)
+
+    monkeypatch.setattr(backend, "version", watched)
+    published.publish(reference)
+
+    assert asked == [[], []]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sqlalchemy import event
 
-from datasource_governance.domain.actor import UNATTESTED, ActorId, Role
+from datasource_governance.domain.actor import SYSTEM, UNATTESTED, ActorId, Role
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import StageState
 from datasource_governance.errors import GovernanceError, NotFoundError
@@ -289,3 +289,27 @@ def test_a_page_asks_the_database_as_often_whatever_waits(office):
         office.decide("approver-1", office.stage())
 
     assert statements() == one
+
+
+def test_a_producers_output_is_reviewed_as_it_stands_in_its_partition(office):
+    own = replace(office, datasource=unique_name("orders"))
+    own.declare(approval={**TWO_APPROVALS, "separation_of_duties": False}, kind="published")
+    own.grant(SYSTEM, Role.PRODUCER, own.datasource)
+    first = own.publish(key="k1", partition="north")
+    with own.application.work() as work:
+        stage = work.stages.get(first.stage)
+    for approver in ("approver-1", "approver-2"):
+        own.decide(approver, stage)
+    own.promote(stage)
+
+    second = own.publish(key="k2", partition="north")
+
+    listed = {one.stage.id: one for one in waiting(own, "approver-1").stages}[second.stage]
+    assert (listed.standing.changed, listed.is_decidable) == ((), True)
+    found = review(own, listed.stage)
+    assert found.publication == second.publication
+    assert found.standing.changed == ()
+
+
+def test_a_delivery_is_no_publication(office):
+    assert review(office, office.stage()).publication is None

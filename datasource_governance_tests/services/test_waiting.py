@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from datasource_governance.domain.actor import Role
+from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import StageState
 from datasource_governance.errors import NotFoundError
@@ -84,6 +84,31 @@ def test_a_rejection_ends_what_stood_out(watched):
     world.decide("approver-2", stage, verdict=Verdict.REJECT)
 
     assert watched.look() == {}
+
+
+def test_what_waits_for_a_partition_is_held_against_what_is_current_there(world):
+    world.declare(approval={**TWO_APPROVALS, "separation_of_duties": False}, kind="published")
+    world.grant(SYSTEM, Role.PRODUCER)
+    watched = Watched(world)
+
+    def published(key, partition):
+        waiting_in = world.publish(key=key, partition=partition).stage
+        with world.application.work() as work:
+            stage = work.stages.get(waiting_in)
+        for approver in ("approver-1", "approver-2"):
+            world.decide(approver, stage)
+        return stage
+
+    world.promote(published("k1", "north"))
+    second, other = published("k2", "north"), published("k3", "south")
+
+    found = watched.look()
+    assert {name: one.changed for name, one in found.items()} == {second.id: (), other.id: ()}
+    assert all(one.complete_since for one in found.values())
+
+    world.promote(second)
+
+    assert set(watched.look()) == {other.id}
 
 
 def test_a_policy_change_is_noticed_and_so_is_its_end(watched):

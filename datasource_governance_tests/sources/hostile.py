@@ -84,3 +84,12 @@ def refuse(_file, _arguments, _answer):
 def raise_what_it_read(file, _arguments, _answer):
     file.seek(0)
     raise ValueError(file.read())
+
+
+def date_back(path: Path, before: os.stat_result) -> None:
+    """Let a file look as if nobody had written to it since, as whoever owns it may."""
+    while True:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        # The clock of a file system ticks every few milliseconds.
+        if path.stat().st_ctime_ns != before.st_ctime_ns:
+            return

@@ -16,6 +16,15 @@ from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.frames import from_data
 from datasource_governance_tests.sources.refusals import CANARY, kinds_and_names
 
+NOT_UTF8 = pa.Array.from_buffers(
+    pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe")]
+)
+BACKWARDS = pa.Array.from_buffers(
+    pa.list_(pa.int64()),
+    3,
+    [None, pa.array([0, 2, 1, 2], pa.int32()).buffers()[1]],
+    children=[pa.array([1, 2])],
+)
 NOON = dt.datetime(2024, 1, 1, 12)  # noqa: DTZ001 - a local time
 TAGGED = pa.struct([("kind", pa.large_string()), ("value", pa.large_binary())])
 
@@ -216,6 +225,33 @@ def test_a_lazy_query_that_fails_says_nothing_of_the_values():
     query = pl.LazyFrame({"v": [CANARY]}).select(pl.col("v").str.to_integer())
 
     assert kinds_and_names(lambda: from_data(query)) == [("unreadable", ())]
+
+
+def test_every_field_with_bytes_that_its_type_does_not_allow_is_refused_by_name():
+    table = pa.table(
+        {"good": ["a"] * 3, "text": pa.concat_arrays([NOT_UTF8] * 3), "list": BACKWARDS}
+    )
+
+    refused = [("invalid_encoding", ("text",)), ("invalid_encoding", ("list",))]
+
+    assert kinds_and_names(lambda: from_data(table)) == refused
+    assert kinds_and_names(lambda: from_data(table.to_batches()[0])) == refused
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+        pl.from_arrow,
+        lambda table: pl.from_arrow(table).lazy(),
+        lambda table: table.set_column(0, "v", table.column("v").dictionary_encode()),
+    ],
+    ids=["pandas", "polars", "lazy", "dictionary"],
+)
+def test_text_that_is_not_utf8_is_refused_in_whatever_took_it(take):
+    data = take(pa.table({"v": NOT_UTF8}))
+
+    assert kinds_and_names(lambda: from_data(data)) == [("invalid_encoding", ("v",))]
 
 
 def test_other_data_is_not_accepted():

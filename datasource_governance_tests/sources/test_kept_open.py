@@ -8,6 +8,7 @@ import pytest
 
 from datasource_governance.errors import UnreadableSourceError
 from datasource_governance.sources.kept_open import KeptOpen
+from datasource_governance_tests.sources.hostile import date_back
 
 
 @pytest.fixture
@@ -52,6 +53,23 @@ def test_a_file_that_was_changed_is_not_read_again(path):
         file.view()
 
     assert [one.kind for one in refused.value.problems] == ["unreadable"]
+
+
+def test_a_file_that_was_changed_and_dated_back_is_not_read_again(path):
+    before = path.stat()
+    file = kept(path)
+    path.write_bytes(b"9876543210")
+    date_back(path, before)
+
+    with pytest.raises(UnreadableSourceError):
+        file.view()
+
+
+def test_a_file_without_a_name_is_still_read(path):
+    file = kept(path)
+    path.unlink()
+
+    assert file.view().read() == b"0123456789"
 
 
 def test_it_is_open_for_as_long_as_there_is_a_view(path):

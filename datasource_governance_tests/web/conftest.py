@@ -27,7 +27,10 @@ ROLES = {
 
 @pytest.fixture(scope="session")
 def web_world(template, tmp_path_factory) -> Iterator[World]:
-    """A world whose actors are called by their roles; `nobody` has none, `stranger` is unknown."""
+    """A world with `orders`, whose actors are called by their roles.
+
+    `nobody` has none, `stranger` is unknown.
+    """
     for database in cloned_governance(template):
         world = new_world(database, tmp_path_factory.mktemp("web_world"))
         for name, role in ROLES.items():
@@ -35,6 +38,7 @@ def web_world(template, tmp_path_factory) -> Iterator[World]:
                 continue
             world.admit(name, role)
         world.admit("nobody")
+        world.declare()
         yield world
         world.application.close()
 

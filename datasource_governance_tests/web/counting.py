@@ -40,6 +40,8 @@ POLICY = {
     ],
 }
 OTHER = "other"
+FREELY_NAMED = "freely_named"
+"""An asset of an author's own that publishes to `orders`."""
 RESTRICTED = {
     "viewer": Role.VIEWER,
     "approver": Role.APPROVER,
@@ -54,8 +56,10 @@ from pathlib import Path
 from types import SimpleNamespace
 import dagster as dg
 from datasource_governance.composition import Application
+from datasource_governance.orchestration.governed_asset import governed_asset
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance_tests.orchestration.governed import declaration
+from datasource_governance_tests.orchestration.publishing import published
 from datasource_governance_tests.world import settings
 
 nowhere = SimpleNamespace(application_url="postgresql+psycopg://nobody@127.0.0.1:1/none")
@@ -64,8 +68,12 @@ application = Application(settings(nowhere, Path.cwd()))
 @dg.asset
 def free() -> None: ...
 
+@governed_asset(datasource=published("orders", {POLICY!r}))
+def freely_named(): ...
+
 defs = dg.Definitions.merge(
-    governed_definitions([declaration({POLICY!r})], application), dg.Definitions(assets=[free])
+    governed_definitions([declaration({POLICY!r})], application),
+    dg.Definitions(assets=[free, freely_named]),
 )
 """
 """The code location: it is loaded and never run, so its database is nowhere."""
@@ -114,17 +122,25 @@ def _runs(world: World, context: WorkspaceProcessContext) -> dict[str, str]:
     (stage,) = stages(world)
     world.promote(stage)
     promoted = promotion_run(world, stage.id, instance, declared=declared)
-    failed = telling().execute_in_process(instance=instance, raise_on_error=False)
+    failed, published = (
+        telling(job, step).execute_in_process(instance=instance, raise_on_error=False)
+        for job, step in (("stage_orders", "orders__stage"), ("nightly", FREELY_NAMED))
+    )
     tell_beside(instance)
-    return {"staged": staged.run_id, "promoted": promoted.run_id, "failed": failed.run_id}
+    return {
+        "staged": staged.run_id,
+        "promoted": promoted.run_id,
+        "failed": failed.run_id,
+        "published": published.run_id,
+    }
 
 
-def telling() -> dg.JobDefinition:
-    """Return a job with the name of the stage job whose every event tells a count."""
+def telling(job_name: str, step: str) -> dg.JobDefinition:
+    """Return a job with one step whose every event tells a count."""
     told = f"{AFFECTED} rows"
 
     @dg.op(
-        name="orders__stage",
+        name=step,
         out={"one": dg.Out(dagster_type=_counting_type(told)), "two": dg.Out(is_required=False)},
     )
     def stage(context: dg.OpExecutionContext) -> Iterator[dg.Output]:
@@ -136,7 +152,7 @@ def telling() -> dg.JobDefinition:
             told
         )
 
-    @dg.job(name="stage_orders")
+    @dg.job(name=job_name)
     def job() -> None:
         stage()
 
@@ -166,10 +182,14 @@ def tell_beside(instance: dg.DagsterInstance) -> None:
     instance.report_runless_asset_event(
         dg.AssetMaterialization(current, told, metadata=metadata, tags={"rows": str(AFFECTED)})
     )
-    for key in (current, stage_key("orders")):
+    for key in (current, stage_key("orders"), dg.AssetKey(FREELY_NAMED)):
         instance.report_runless_asset_event(dg.AssetObservation(key, told, metadata=metadata))
+    for key, name in ((current, "own"), (dg.AssetKey(FREELY_NAMED), "amount")):
+        instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(key, name, False, metadata, description=told)
+        )
     instance.report_runless_asset_event(
-        dg.AssetCheckEvaluation(current, "own", False, metadata, description=told)
+        dg.AssetMaterialization(FREELY_NAMED, told, metadata=metadata, tags={"rows": str(AFFECTED)})
     )
     free = {
         "rows": UNGOVERNED,

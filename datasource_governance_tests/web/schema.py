@@ -19,6 +19,7 @@ from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.policy import Launch
 from datasource_governance_tests.web.serving import LOCATION, REPOSITORY
 
+DATASOURCES = frozenset({"orders", "users"})
 RUNS = {
     "staged": Launch(job="stage_orders"),
     "applied": Launch(job="apply_retention_plan"),
@@ -34,7 +35,7 @@ def schema() -> GraphQLSchema:
 
 
 def gate() -> GraphQLGate:
-    return GraphQLGate(schema(), RUNS.get)
+    return GraphQLGate(schema(), RUNS.get, lambda: DATASOURCES)
 
 
 def granted(*roles: Role, datasource: str | None = None) -> ActorGrants:

@@ -98,6 +98,28 @@ def test_the_last_approval_waits_on_the_page_for_the_promotion(orders):
     assert REFRESH not in promoted.text
 
 
+def test_a_producers_output_is_decided_about_where_it_says_who_made_it_and_why_it_waits(orders):
+    own = orders.corner()
+    own.world.declare(quality=QUALITY, approval=TWO_APPROVALS, kind="published")
+    maker = own.newcomer(Role.PRODUCER)
+    signed = own.world.publication_attestation(maker, "key-7", TABLE)
+    published = own.world.publish(TABLE, key="key-7", attestation=signed)
+    with own.world.application.work() as work:
+        stage = work.stages.get(published.stage)
+
+    page = own.look("viewer", stage).text
+    for told in ("Producer flow published it", "key-7", maker, published.publication.id):
+        assert told in page
+    assert CELL not in page
+    for name in ("approver-1", "approver-2"):
+        assert own.post(name, stage).status == 303
+    own.world.promote(stage)
+
+    closed = own.look("viewer", stage).text
+    assert "It became the current materialization." in closed
+    assert "Producer flow published it" not in closed
+
+
 def test_no_page_reloads_under_a_reason_that_is_being_written(orders):
     stage = orders.world.stage(table=TABLE)
     orders.post("approver-1", stage)

@@ -116,6 +116,8 @@ def test_operator_of_one_datasource_does_not_stop_sensors():
         ("promote_orders", {Role.OPERATOR}),
         ("apply_retention_plan", {Role.ADMINISTRATOR}),
         ("report", {Role.OPERATOR}),
+        ("stage_website", {Role.OPERATOR}),
+        ("publish_website", {Role.OPERATOR}),
     ],
 )
 @pytest.mark.parametrize("name", sorted(LAUNCHES))

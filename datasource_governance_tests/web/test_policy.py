@@ -8,6 +8,7 @@ from datasource_governance.web.policy import (
     READ_LOGS,
     Launch,
     Need,
+    held_against,
     need_of_route,
     needs_of_launch,
 )
@@ -80,6 +81,13 @@ def test_an_asset_slipped_into_another_job_needs_what_both_need():
     launch = Launch(job="stage_orders", assets=frozenset({("orders", "current")}))
 
     assert needs_of_launch(launch) == {STEWARD_OF_ORDERS, OPERATOR_OF_ORDERS}
+
+
+def test_what_is_named_like_a_datasource_and_is_none_needs_an_operator_over_all():
+    needs = {STEWARD_OF_ORDERS, PRODUCER_OF_ORDERS, ADMINISTRATOR}
+
+    assert held_against(needs, {"orders"}) == needs
+    assert held_against(needs, {"users"}) == {OPERATOR_OF_ALL, ADMINISTRATOR}
 
 
 @pytest.mark.parametrize("role", Role)

@@ -30,6 +30,7 @@ from datasource_governance_tests.postgres import cloned_governance
 from datasource_governance_tests.web.counting import (
     AFFECTED,
     FIRST,
+    FREELY_NAMED,
     RESTRICTED,
     ROWS,
     STEWARDS,
@@ -230,12 +231,17 @@ def log_of(run_id: str) -> str:
 
 
 def results_of(asset: str, check: str) -> str:
-    key = f'assetKey: {{ path: ["orders", "{asset}"] }}, checkName: "{check}", limit: 9'
+    key = f'{asset_key(asset)}, checkName: "{check}", limit: 9'
     return ask_for(f"assetCheckExecutions({key})", "AssetCheckExecution", 3)
 
 
+def asset_key(asset: str) -> str:
+    path = [asset] if asset == FREELY_NAMED else ["orders", asset]
+    return f"assetKey: {{ path: {json.dumps(path)} }}"
+
+
 def node_of(asset: str) -> str:
-    key = f'assetKey: {{ path: ["orders", "{asset}"] }}'
+    key = asset_key(asset)
     return ask_for(f"assetNodeOrError({key})", "AssetNodeOrError", 2)
 
 
@@ -257,13 +263,16 @@ def questions(told: Counted) -> dict[str, str]:
     return {
         log_of(staged): {AFFECTED, ROWS, FIRST},
         log_of(told.runs["failed"]): {AFFECTED},
+        log_of(told.runs["published"]): {AFFECTED},
         ask_for(f'runOrError(runId: "{staged}")', "RunOrError", 3): {AFFECTED, ROWS, FIRST},
         ASSETS: {AFFECTED, ROWS, FIRST},
         node_of("stage"): {AFFECTED, ROWS, FIRST},
         node_of("current"): {AFFECTED, ROWS, FIRST},
+        node_of(FREELY_NAMED): {AFFECTED, ROWS, FIRST},
         results_of("stage", "amount"): {AFFECTED, FIRST},
         results_of("stage", "quality_policy"): {AFFECTED},
         results_of("current", "own"): {AFFECTED, ROWS, FIRST},
+        results_of(FREELY_NAMED, "amount"): {AFFECTED, ROWS, FIRST},
     }
 
 
@@ -278,7 +287,8 @@ def test_whatever_a_viewer_asks_no_count_is_in_the_answer(told):
 def test_counts_are_for_stewards_of_the_datasource(told, name):
     client, seen = told.serving.client(name), name in STEWARDS
 
-    for query in (results_of("stage", "amount"), results_of("current", "own"), ASSETS):
+    asked = (("stage", "amount"), ("current", "own"), (FREELY_NAMED, "amount"))
+    for query in (*(results_of(*one) for one in asked), ASSETS):
         canaries = counts_in(answer_to(client, query))
         assert canaries >= {AFFECTED, FIRST} if seen else canaries == set()
 

@@ -34,6 +34,9 @@ CREATE TABLE publication (
     FOREIGN KEY (tenant, grant_id) REFERENCES role_grant,
     FOREIGN KEY (tenant, attestation_id) REFERENCES attestation);
 CREATE INDEX publication_recent ON publication (tenant, datasource, created_at);
+CREATE UNIQUE INDEX publication_attested ON publication
+    (tenant, attestation_id, datasource, partition) NULLS NOT DISTINCT
+    WHERE attestation_id IS NOT NULL;
 
 CREATE TABLE current_partition (
     tenant text NOT NULL, datasource text NOT NULL,
@@ -59,7 +62,12 @@ ALTER TABLE stage
     ADD COLUMN artifact bytea,
     ADD UNIQUE (tenant, publication),
     ADD FOREIGN KEY (tenant, publication) REFERENCES publication;
-ALTER TABLE policy_version ALTER COLUMN attestation_id DROP NOT NULL;
+ALTER TABLE policy_version
+    ALTER COLUMN attestation_id DROP NOT NULL,
+    DROP CONSTRAINT policy_version_kind_check,
+    ADD CONSTRAINT policy_version_kind_check
+        CHECK (kind IN ('quality', 'approval', 'retention', 'supplied_quality')),
+    ADD CHECK (attestation_id IS NOT NULL OR kind = 'supplied_quality');
 """
 
 # What the application may change, and nothing else of any row.
