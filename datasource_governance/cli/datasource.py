@@ -15,6 +15,7 @@ from datasource_governance.cli.session import application, signer
 from datasource_governance.composition import Application
 from datasource_governance.declarations import read_declarations
 from datasource_governance.domain.attestation import Action
+from datasource_governance.domain.policy_version import PolicySource, PolicyVersion
 from datasource_governance.domain.subjects import apply_subject
 from datasource_governance.domain.target import Target
 from datasource_governance.services.declaring import Applied, apply_datasource
@@ -81,36 +82,42 @@ def show(datasource: str, json: JsonOption = False) -> int:
     with application().work() as work:
         target = work.datasources.get(datasource)
         versions = work.datasources.policies(datasource)
-    in_force = {
-        target.quality_policy_hash,
-        target.approval_policy_hash,
-        target.retention_policy_hash,
-    }
     if json:
         policies = [
             {
                 "kind": str(version.kind),
                 "version": version.version,
                 "hash": version.hash,
-                "in_force": version.hash in in_force,
+                "source": str(version.source),
+                "in_force": _is_in_force(version, target),
             }
             for version in versions
         ]
         print_json({**_document(target), "policies": policies})
         return 0
-    table = Table("policy", "version", "hash", "in force", "recorded (UTC)")
+    table = Table("policy", "source", "version", "hash", "in force", "recorded (UTC)")
     for version in versions:
         table.add_row(
             version.kind,
+            version.source,
             version.version or "",
             version.hash[:12],
-            "yes" if version.hash in in_force else "",
+            "yes" if _is_in_force(version, target) else "",
             instant(version.created_at),
         )
     current = f"revision {target.revision}, {target.current}" if target.current else "none yet"
     console().print(f"{datasource}: current materialization: {current}", markup=False)
     console().print(table)
     return 0
+
+
+def _is_in_force(version: PolicyVersion, target: Target) -> bool:
+    in_force = (
+        target.quality_policy_hash,
+        target.approval_policy_hash,
+        target.retention_policy_hash,
+    )
+    return version.source is PolicySource.INHERITED and version.hash in in_force
 
 
 def _document(target: Target) -> dict[str, object]:

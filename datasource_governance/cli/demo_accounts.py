@@ -33,6 +33,7 @@ PEOPLE: Mapping[str, tuple[Role, ...]] = MappingProxyType(
         "casey": (Role.STEWARD, Role.APPROVER),
         "alice": (Role.APPROVER,),
         "bob": (Role.APPROVER,),
+        "pat": (Role.PRODUCER, Role.VIEWER),
         "vera": (Role.VIEWER,),
     }
 )

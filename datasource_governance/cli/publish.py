@@ -79,7 +79,7 @@ def _publish(
 ) -> Published:
     outlet = session.outlet()
     if by is not None:
-        outlet = replace(outlet, sign=partial(_attest, by))
+        outlet = replace(outlet, sign=partial(_attest, by), signer=by.actor)
     with counting("{task.completed:,} bytes are kept") as on_bytes:
         return replace(outlet, on_bytes=on_bytes).publish(file, request)
 
@@ -91,6 +91,8 @@ def _attest(by: Signer, request: PublicationRequest, checksum: Sha256) -> Attest
         producer=request.producer,
         idempotency_key=request.idempotency_key,
         checksum=checksum,
+        supplied_policy=request.supplied_policy.hash if request.supplied_policy else None,
+        evidence=request.evidence.hash if request.evidence else None,
     )
     return by.attest(Action.PUBLICATION_CREATE, subject)
 

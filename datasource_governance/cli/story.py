@@ -1,6 +1,6 @@
-"""The demo's story: four chapters on the public airport register, each step held to its promise.
+"""The demo's story: five chapters on the public airport register, each step held to its promise.
 
-Source: issue "The main job, end to end, on a real register".
+Source: issues "The main job, end to end, on a real register" and "Governed outputs".
 """
 
 import time
@@ -15,6 +15,13 @@ from rich.table import Table
 from datasource_governance.cli.approval import decide
 from datasource_governance.cli.demo_accounts import PEOPLE
 from datasource_governance.cli.founding import ADMINISTRATOR, admit, signer_of
+from datasource_governance.cli.published_once import (
+    RETRIES,
+    counted,
+    publication_of,
+    publish_by_run,
+    retry_run,
+)
 from datasource_governance.cli.render import coloured, rule_table, stage_table
 from datasource_governance.cli.stage import stage_file
 from datasource_governance.composition import Application
@@ -33,7 +40,8 @@ from datasource_governance.signing import Signer
 
 DATASOURCE = "airports"
 EXAMPLE_JOB = "count_airport_countries"
-_STEPS = 13
+_STEPS = 16
+FORMAT = "datasource_governance/demo/v1"
 _SENSOR_SECONDS = 120.0
 _SHOWN_RULES = {"columns", "names-present", "icao-unique", "latitude", "country-iso"}
 
@@ -49,25 +57,36 @@ class Story:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=out, transient=True)
         self._task = self._progress.add_task("demo", total=_STEPS)
+        self._promotions: list[str] = []
+        self._refusals: list[str] = []
 
-    def tell(self) -> None:
-        """Tell all of it.
+    def tell(self) -> dict[str, object]:
+        """Tell all of it; return what came of it, as JSON for scripts.
 
         Raises:
             GovernanceError: code `demo_failed`, saying which promise was not kept.
         """
         with self._progress:
-            with self._step("three deliveries of the register, four actors with keys"):
+            with self._step("three deliveries of the register, five actors with keys"):
                 deliveries = write_deliveries(self._application.settings.state / "register")
                 self._cast()
             self._first_delivery(deliveries)
             self._faulty_delivery(deliveries)
             self._corrected_delivery(deliveries)
-            self._evidence()
+            published = self._producer()
+            evidence = self._evidence()
+        return {
+            "format": FORMAT,
+            "promoted": self._promotions,
+            "refused": self._refusals,
+            "publication": published,
+            "evidence": evidence,
+        }
 
     def _cast(self) -> None:
-        self._casey, self._alice, self._bob = (
-            admit(self._application, name, *PEOPLE[name]) for name in ("casey", "alice", "bob")
+        self._casey, self._alice, self._bob, self._pat = (
+            admit(self._application, name, *PEOPLE[name])
+            for name in ("casey", "alice", "bob", "pat")
         )
 
     def _first_delivery(self, deliveries: Deliveries) -> None:
@@ -117,8 +136,35 @@ class Story:
         with self._step("the quorum sensor's run promotes it"):
             self._await_promotion(stage)
 
-    def _evidence(self) -> None:
-        self._chapter("4. Everything that happened is evidence, and the evidence holds")
+    def _producer(self) -> dict[str, object]:
+        self._chapter("4. A producer publishes what it makes of it: once, however often it tries")
+        pat = DagsterClient(self._application.settings.dagster_url, self._pat)
+        with self._step("a governed asset counts airports per country and time zone"):
+            run_id, succeeded = publish_by_run(pat)
+            self._expect(succeeded, "the output passes the gate")
+            publication = publication_of(self._application, run_id)
+        with self._step(f"pat, who launched that run, executes it again {RETRIES} times at once"):
+            found = counted(self._application, publication, retry_run(pat, run_id))
+        self._out.print(
+            f"   publication {publication.id}: {found.materialization.row_count} rows, "
+            f"{coloured(publication.state)}, by {publication.actor}",
+            soft_wrap=True,
+        )
+        self._out.print(
+            f"   published {found.publications} time, replayed {sum(found.replays)} times: "
+            f"{found.materializations} materialization, {found.events} event",
+            markup=False,
+        )
+        self._expect(found.is_kept, "retries publish nothing twice")
+        with self._step("it is what readers get now"):
+            reading = read_current(self._application.work(), publication.datasource, SYSTEM)
+            self._expect(
+                reading.materialization.id == publication.materialization, "the output is current"
+            )
+        return found.document()
+
+    def _evidence(self) -> dict[str, object]:
+        self._chapter("5. Everything that happened is evidence, and the evidence holds")
         with self._step("verify every chain and every row"):
             verification = self._application.verify_evidence()
             self._expect(verification.holds, "the evidence holds")
@@ -132,6 +178,12 @@ class Story:
         table.add_row("entries in chains", f"{verification.entries} in {verification.chains}")
         table.add_row("governed rows", str(verification.rows))
         self._out.print(table)
+        return {
+            "holds": verification.holds,
+            "entries": verification.entries,
+            "chains": verification.chains,
+            "rows": verification.rows,
+        }
 
     def _stage(self, name: str, expected: StageState) -> Stage:
         file = self._application.settings.state / "register" / name
@@ -157,6 +209,7 @@ class Story:
         except GuardError as refusal:
             self._expect(refusal.code == code, f"refused as {code}, not as {refusal.code}")
             self._out.print(f"   refused: {refusal}", markup=False)
+            self._refusals.append(refusal.code)
             return
         self._fail(f"the approval of {actor.actor} was refused")
 
@@ -172,6 +225,7 @@ class Story:
         self._expect(
             wait_for_run(self._dagster, run.id) == "SUCCESS", "the promotion's run succeeds"
         )
+        self._promotions.append(materialization)
         self._out.print(
             f"   materialization {materialization} is current, launched by {run.sensor}"
         )

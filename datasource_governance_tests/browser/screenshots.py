@@ -3,7 +3,8 @@
     python -m datasource_governance_tests.browser.screenshots docs/images
 
 Needs nothing but this package with its extras and a Chromium: a system is started on a state of its
-own, and the demo's story is told until one stage is promoted, one waits and one is blocked.
+own, and the demo's story is told until one stage is promoted, one waits and one is blocked, and
+what is in force was published from by a producer, and once more in vain.
 """
 
 import csv
@@ -17,6 +18,8 @@ from urllib.parse import quote
 
 from datasource_governance.cli.approval import decide
 from datasource_governance.cli.founding import signer_of
+from datasource_governance.cli.published_once import DATASOURCE as PUBLISHED
+from datasource_governance.cli.published_once import publish_by_run
 from datasource_governance.cli.stage import stage_file
 from datasource_governance.cli.story import DATASOURCE, EXAMPLE_JOB
 from datasource_governance.cli.supervisor import System
@@ -24,7 +27,7 @@ from datasource_governance.demo.deliveries import register_file, write_deliverie
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import Stage
 from datasource_governance.orchestration.client import DagsterClient
-from datasource_governance.orchestration.launching import launch, wait_for_run
+from datasource_governance.orchestration.launching import launch, launch_again, wait_for_run
 from datasource_governance.orchestration.runs import StageRun, newest_run_about
 from datasource_governance_tests.browser.pages import Pages, signed_in
 from datasource_governance_tests.laptop import client_of, laptop_system, password_of
@@ -32,6 +35,7 @@ from datasource_governance_tests.laptop import client_of, laptop_system, passwor
 LOCATION = "datasource_governance.definitions"
 STEWARD = "casey"
 """Whose pages the pictures show: who may read the data sees counts and row numbers, too."""
+PRODUCER = "pat"
 REASON = "zq-reason: the counts are as expected"
 # A shorter cell could be a word of the UI, or part of a hash.
 _SHORTEST_CELL = 9
@@ -69,6 +73,7 @@ def _tell(system: System) -> Told:
         decide(application, approver, Verdict.APPROVE, promoted.id, REASON)
     promotion = _await_promotion(client, promoted)
     _run_example(client)
+    _publish_twice(DagsterClient(system.url, signer_of(application, PRODUCER)))
     return Told(
         system=system,
         promoted=promoted,
@@ -87,6 +92,12 @@ def _await_promotion(client: DagsterClient, stage: Stage) -> StageRun:
 
 def _run_example(client: DagsterClient) -> None:
     assert wait_for_run(client, launch(client, EXAMPLE_JOB, {})) == "SUCCESS"
+
+
+def _publish_twice(client: DagsterClient) -> None:
+    run_id, succeeded = publish_by_run(client)
+    assert succeeded
+    assert wait_for_run(client, launch_again(client, run_id)) == "SUCCESS"
 
 
 @contextmanager
@@ -157,12 +168,22 @@ def take_current(pages: Pages, told: Told, directory: Path) -> None:
     )
 
 
+def take_publication(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/assets/{PUBLISHED}",
+        shows=["datasource_governance/replayed", "published_by", PRODUCER, "Passed", "Row count"],
+        at=directory / "publication.png",
+        scroll_to="text=datasource_governance/published_by",
+    )
+
+
 PICTURES = (
     take_lineage,
     take_blocked_checks,
     take_launchpad,
     take_promotion_run,
     take_current,
+    take_publication,
 )
 
 

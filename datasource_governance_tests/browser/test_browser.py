@@ -49,6 +49,7 @@ def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
         "launchpad.png": PNG,
         "promotion_run.png": PNG,
         "current.png": PNG,
+        "publication.png": PNG,
     }
     assert told.blocked.state is StageState.FAILED
 

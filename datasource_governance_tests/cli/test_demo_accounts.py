@@ -49,7 +49,8 @@ def test_everybody_of_the_story_can_sign_in_with_roles_of_their_own(world):
 
 def test_the_roles_are_all_that_people_need():
     assert {role for roles in PEOPLE.values() for role in roles} == {
-        *(Role.ADMINISTRATOR, Role.OPERATOR, Role.STEWARD, Role.APPROVER, Role.VIEWER)
+        *(Role.ADMINISTRATOR, Role.OPERATOR, Role.STEWARD, Role.PRODUCER, Role.APPROVER),
+        Role.VIEWER,
     }
     assert (
         sum(Role.APPROVER in roles and Role.STEWARD not in roles for roles in PEOPLE.values()) == 2
