@@ -108,5 +108,5 @@ def test_what_an_artifact_costs_is_measured_beside_a_plain_file(tmp_path):
 
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:4]] == ["plain", "artifact", "here"]
-    assert "artifact to plain: " in ended.stdout
+    assert [line.split()[0] for line in lines[1:5]] == ["plain", "frame", "lazy", "asset"]
+    assert "asset to plain: " in ended.stdout

@@ -234,8 +234,8 @@ def test_an_object_that_was_swapped_after_it_was_verified_is_refused_on_read(bac
     path = tmp_path / "artifacts" / "acme" / reference.locator
     with opened(backend, reference) as verified:
         before = verified.file.read()
-        path.rename(tmp_path / "aside")
-        pq.write_table(pa.table({"id": [9]}), path)
+        pq.write_table(pa.table({"id": [9]}), tmp_path / "other")
+        (tmp_path / "other").replace(path)
         verified.file.seek(0)
         assert verified.file.read() == before
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from datasource_governance.domain.artifact import parse_artifact_reference
-from datasource_governance.persistence.publications import PostgresPublications
+from datasource_governance.services.outputs import ArtifactOutput
 from datasource_governance_tests.publishing import declare_published
 from datasource_governance_tests.world import TWO_ROWS, World
 
@@ -165,27 +165,29 @@ def test_an_object_that_changes_after_it_was_verified_is_not_published(
 ):
     reference = corner.store_artifact()
     path = path_of(corner, reference)
-    lock_key = PostgresPublications.lock_key
+    examine = ArtifactOutput.examine
 
-    def change_and_lock(self, producer, idempotency_key):
+    def examine_and_change(self, *facts, **named):
+        examined = examine(self, *facts, **named)
         change(path)
-        lock_key(self, producer, idempotency_key)
+        return examined
 
     with monkeypatch.context() as patched, corner.refuses(code):
-        patched.setattr(PostgresPublications, "lock_key", change_and_lock)
+        patched.setattr(ArtifactOutput, "examine", examine_and_change)
         publish(corner, reference)
 
 
 def test_an_object_that_is_touched_by_nobody_is_published_after_any_wait(corner, monkeypatch):
     """The control: only what was changed is refused."""
     reference = corner.store_artifact()
-    lock_key = PostgresPublications.lock_key
+    examine = ArtifactOutput.examine
 
-    def store_again_and_lock(self, producer, idempotency_key):
+    def examine_and_store_again(self, *facts, **named):
+        examined = examine(self, *facts, **named)
         corner.store_artifact()  # the same bytes, which are there already
-        lock_key(self, producer, idempotency_key)
+        return examined
 
-    monkeypatch.setattr(PostgresPublications, "lock_key", store_again_and_lock)
+    monkeypatch.setattr(ArtifactOutput, "examine", examine_and_store_again)
 
     assert not publish(corner, reference).replayed
 
