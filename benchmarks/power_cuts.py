@@ -19,21 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from datasource_governance.cli.actor import grant_signed
-from datasource_governance.cli.founding import signer_of
+from benchmarks.servers import Served, found_publishing, migrated, published
 from datasource_governance.composition import Application, Settings
-from datasource_governance.domain.actor import SYSTEM, Role
-from datasource_governance.domain.attestation import Action
-from datasource_governance.domain.canonical import canonical_bytes
-from datasource_governance.domain.datasource import parse_datasource
-from datasource_governance.domain.subjects import apply_subject
+from datasource_governance.domain.canonical import Json
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.persistence.administration import administrative_url, connect
 from datasource_governance.persistence.embedded import EmbeddedPostgres
-from datasource_governance.persistence.provisioning import provision
-from datasource_governance.persistence.upgrade import upgrade
-from datasource_governance.services.authority import found_tenant
-from datasource_governance.services.declaring import apply_datasource
 from datasource_governance.services.publishing import PublicationRequest
 
 if TYPE_CHECKING:
@@ -41,7 +32,10 @@ if TYPE_CHECKING:
 
 _PAUSE_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 120
-_POLICY: Final = {"version": "v1", "rules": [{"id": "some", "type": "row_count", "minimum": 1}]}
+_POLICY: Final[Json] = {
+    "version": "v1",
+    "rules": [{"id": "some", "type": "row_count", "minimum": 1}],
+}
 _KEPT: Final = """
 SELECT (SELECT count(*) FROM governance.publication),
        (SELECT count(*) FROM governance.materialization),
@@ -149,11 +143,12 @@ class Writers:
 
 def survive(publications: int, cuts: int, writers: int = 8) -> Survival:
     """Publish so many outputs while the power is cut so many times, at even distances."""
-    with _server() as (server, settings):
+    with _server() as (server, served):
         # Two writers share a datasource, so that some wait for each other when the power goes.
         datasources = [f"shared_{number // 2}" for number in range(writers)]
-        application = _founded(settings, set(datasources))
-        work = Writers(settings, datasources, publications)
+        found_publishing(served, [published(name, _POLICY) for name in sorted({*datasources})])
+        application = Application(served.settings)
+        work = Writers(served.settings, datasources, publications)
         began = time.monotonic()
         with ThreadPoolExecutor(writers) as pool:
             running = [pool.submit(work.write, number) for number in range(writers)]
@@ -184,43 +179,13 @@ def _raise_failure(running: list[Future[None]]) -> None:
 
 
 @contextmanager
-def _server() -> Iterator[tuple[Server, Settings]]:
+def _server() -> Iterator[tuple[Server, Served]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o711)  # the server may run as another user
         server = Server(folder / "postgres")
-        connections = provision(server.url)
-        upgrade(server.url)
-        yield (
-            server,
-            Settings(
-                database_url=connections.governance_url,
-                tenant="default",
-                state=folder,
-                keys=folder / "keys",
-                datasources=folder / "datasources",
-                actor=None,
-                dagster_url="http://127.0.0.1:1",
-                administrative_url=None,
-            ),
-        )
+        yield server, migrated(server.url, folder)
         server.stop()
-
-
-def _founded(settings: Settings, datasources: set[str]) -> Application:
-    """Declare datasources that `system` may publish to."""
-    application = Application(settings)
-    administrator = signer_of(application, "admin")
-    found_tenant(application.work(), "admin", administrator.public_key)
-    for name in datasources:
-        document = {"id": name, "kind": "published", "governance": {"quality_policy": _POLICY}}
-        declaration = parse_datasource(
-            canonical_bytes(document), lambda other: Path(other).read_bytes()
-        )
-        attestation = administrator.attest(Action.DATASOURCE_APPLY, apply_subject(declaration))
-        apply_datasource(application.work(), declaration, attestation)
-    grant_signed(application, administrator, SYSTEM, Role.PRODUCER)
-    return application
 
 
 def _look(survival: Survival, server: Server, application: Application) -> None:

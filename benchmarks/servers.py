@@ -37,19 +37,24 @@ def served() -> Iterator[Served]:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o711)  # the server may run as another user
         server = opened.enter_context(EmbeddedPostgres.start(folder / "postgres"))
-        connections = provision(server.url)
-        upgrade(server.url)
-        settings = Settings(
-            database_url=connections.governance_url,
-            tenant="default",
-            state=folder,
-            keys=folder / "keys",
-            datasources=folder / "datasources",
-            actor=None,
-            dagster_url="http://127.0.0.1:1",
-            administrative_url=None,
-        )
-        yield Served(server.url, connections, settings)
+        yield migrated(server.url, folder)
+
+
+def migrated(url: str, folder: Path) -> Served:
+    """Migrate a server that runs, and keep in a folder what is kept beside it."""
+    connections = provision(url)
+    upgrade(url)
+    settings = Settings(
+        database_url=connections.governance_url,
+        tenant="default",
+        state=folder,
+        keys=folder / "keys",
+        datasources=folder / "datasources",
+        actor=None,
+        dagster_url="http://127.0.0.1:1",
+        administrative_url=None,
+    )
+    return Served(url, connections, settings)
 
 
 def published(name: str, policy: Json) -> Datasource:
