@@ -11,6 +11,7 @@ from datasource_governance.cli.output import JsonOption, console, print_json
 from datasource_governance.cli.render import publication_table, rule_table
 from datasource_governance.cli.session import application
 from datasource_governance.composition import Application
+from datasource_governance.domain.notification import stage_page
 from datasource_governance.domain.publication import Publication, PublicationState
 from datasource_governance.services.publishing import Published
 from datasource_governance.services.reviewing import without_counts
@@ -83,7 +84,7 @@ def publication_document(session: Application, published: Published) -> dict[str
         **summary(published.publication),
         "revision": published.materialization.revision,
         "stage": stage,
-        "decision_page": _decision_page(session, stage) if stage else None,
+        "decision_page": stage_page(session.settings.dagster_url, stage) if stage else None,
         "validation": without_counts(published.validation),
     }
 
@@ -97,12 +98,8 @@ def show_publication(session: Application, published: Published) -> None:
         out.print(rule_table([one for one in rules if isinstance(one, dict)], detailed=False))
     out.print(f"materialization: {publication.materialization}", markup=False)
     if published.stage is not None:
-        page = _decision_page(session, published.stage)
+        page = stage_page(session.settings.dagster_url, published.stage)
         out.print(f"waits for approval in stage {published.stage}: {page}", markup=False)
     elif not publication.state.is_current:
         again = "publish it again under a new key, with evidence for every rule of the policy"
         out.print(f"not current: {again}", markup=False)
-
-
-def _decision_page(session: Application, stage: str) -> str:
-    return f"{session.settings.dagster_url.rstrip('/')}/governance/stages/{stage}"

@@ -80,6 +80,18 @@ def load_canonical(data: bytes) -> Json:
     return _untagged(json.loads(data))
 
 
+def load_object(data: bytes) -> dict[str, Json]:
+    """Read canonical bytes of a JSON object that this package wrote.
+
+    Raises:
+        TypeError: they are of another JSON value.
+    """
+    document = load_canonical(data)
+    if not isinstance(document, dict):
+        raise TypeError("what is kept is no JSON object")
+    return document
+
+
 def _untagged(value: Json) -> Json:
     if isinstance(value, dict):
         tagged = value.get(INTEGER_KEY)

@@ -10,7 +10,13 @@ from enum import StrEnum
 
 from datasource_governance.domain.actor import SYSTEM, ActorId
 from datasource_governance.domain.approval import Quorum
-from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes, load_canonical
+from datasource_governance.domain.canonical import (
+    Json,
+    Sha256,
+    canonical_bytes,
+    load_canonical,
+    load_object,
+)
 from datasource_governance.domain.evidence import Entry
 from datasource_governance.domain.stage import Stage, StageState, check_live
 from datasource_governance.domain.target import Target
@@ -182,7 +188,4 @@ def materialize(  # noqa: PLR0913 - the facts of a promotion, all by name
 
 def provenance_of(materialization: Materialization) -> dict[str, Json]:
     """Return the provenance as a JSON object."""
-    document = load_canonical(materialization.provenance)
-    if not isinstance(document, dict):
-        raise TypeError("provenance is a JSON object")
-    return document
+    return load_object(materialization.provenance)

@@ -52,8 +52,16 @@ def notification(event: Event, public_url: str) -> Notification | None:
                 f"stage fingerprint: {facts['stage_fingerprint']}",
             )
         ),
-        link=f"{public_url.rstrip('/')}/governance/stages/{quote(stage, safe='')}",
+        link=stage_page(public_url, stage),
     )
+
+
+def stage_page(public_url: str, stage: str) -> str:
+    """Return the address of the page about a stage, on which people decide about it.
+
+    `public_url` is where browsers reach the governed webserver.
+    """
+    return f"{public_url.rstrip('/')}/governance/stages/{quote(stage, safe='')}"
 
 
 def document(event: Event, public_url: str) -> dict[str, Json]:

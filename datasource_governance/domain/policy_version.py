@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
-from datasource_governance.domain.canonical import Json, Sha256, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256, load_object
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.errors import GuardError
 
@@ -87,7 +87,4 @@ def _check_hash(version: PolicyVersion, found: Sha256) -> None:
 
 
 def _recorded(version: PolicyVersion) -> dict[str, Json]:
-    document = load_canonical(version.document)
-    if not isinstance(document, dict):
-        raise TypeError("a policy is a JSON object")
-    return document
+    return load_object(version.document)

@@ -15,6 +15,7 @@ from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.evidence import Break
 from datasource_governance.domain.materialization import Materialization
+from datasource_governance.domain.notification import stage_page
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.stage import Stage
 
@@ -94,7 +95,7 @@ def stage_metadata(
 
     `webserver` is the address of the governed webserver, which has a page about every stage.
     """
-    page = f"{webserver.rstrip('/')}/governance/stages/{stage.id}"
+    page = stage_page(webserver, stage.id)
     validation = validation_of(stage)
     rules = rules_of(validation)
     return {

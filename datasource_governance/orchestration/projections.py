@@ -209,7 +209,7 @@ class PublishedProjection(RevisionProjection):
 
     @override
     def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
-        # An older run that is executed again shows again what it published.
+        # Two runs at once may report in another order than they published.
         return True
 
     @override

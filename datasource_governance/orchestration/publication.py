@@ -14,7 +14,7 @@ from typing import Any
 import dagster as dg
 
 from datasource_governance.composition import Application
-from datasource_governance.domain.canonical import load_canonical
+from datasource_governance.domain.canonical import load_object
 from datasource_governance.domain.producer_evidence import ProducerEvidence
 from datasource_governance.domain.publication import PublicationRejectedError
 from datasource_governance.errors import InvalidArgumentError
@@ -185,9 +185,7 @@ class _Step:
 
     def results(self, validation: bytes) -> list[dg.AssetCheckResult]:
         """Return what the gate found, check by check."""
-        document = load_canonical(validation)
-        if not isinstance(document, dict):
-            raise TypeError("a stored validation is a JSON object")
+        document = load_object(validation)
         return [*validation_results(document, self.authored.key, self.authored.declared)]
 
     def materialized(

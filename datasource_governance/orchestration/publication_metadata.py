@@ -12,6 +12,7 @@ import dagster as dg
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization, provenance_of
+from datasource_governance.domain.notification import stage_page
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.orchestration import metadata
 from datasource_governance.orchestration.metadata import Metadata
@@ -101,7 +102,7 @@ def review_metadata(
     if published.stage is None:
         again = "Publish it again under a new key, with evidence for every rule of the policy."
         return {metadata.NEXT_STEP: again, **told}
-    page = f"{webserver.rstrip('/')}/governance/stages/{published.stage}"
+    page = stage_page(webserver, published.stage)
     step = (
         f"Waits for approval: [decide]({page}), or "
         f"`datasource-governance approve {published.stage} --reason …`, or `reject`."

@@ -61,10 +61,17 @@ def find_unsigned(rows: Rows) -> list[Break]:
         if not _is_genuine(row, keys.get(row["key_id"]))
     ]
     signed = {name: one for name, row in kept.items() if (one := _signed(row, keys)) is not None}
-    return [*forged, *_unsigned_rows(rows, signed), *_unsigned_promotions(rows, signed)]
+    publishers = _publishers(rows)
+    return [
+        *forged,
+        *_unsigned_rows(rows, signed, publishers),
+        *_unsigned_promotions(rows, signed, publishers),
+    ]
 
 
-def _unsigned_rows(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]:
+def _unsigned_rows(
+    rows: Rows, signed: Mapping[str, _Signed], publishers: Mapping[str, str]
+) -> Iterator[Break]:
     checks: list[tuple[Table, Callable[[Row, _Signed], bool]]] = [
         (tables.decision, _signed_decision),
         (tables.stage, _signed_stage),
@@ -73,7 +80,7 @@ def _unsigned_rows(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]
         (tables.actor_key, _signed_key),
         (tables.run_attestation, _signed_run),
     ]
-    founding, publishers = _founding(rows), _publishers(rows)
+    founding = _founding(rows)
     for table, is_signed in checks:
         for row in rows.all(rows.of(table)):
             if row["attestation_id"] is None:
@@ -87,9 +94,11 @@ def _unsigned_rows(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]
 
 def _publishers(rows: Rows) -> Mapping[str, str]:
     """Return who is proved to be behind publications, by these."""
+    table = tables.publication
+    query = rows.of(table).with_only_columns(table.c.id, table.c.actor, table.c.attestation_id)
     return {
         row["id"]: UNATTESTED if row["attestation_id"] is None else row["actor"]
-        for row in rows.all(rows.of(tables.publication))
+        for row in rows.all(query)
     }
 
 
@@ -101,13 +110,14 @@ def _needs_no_signature(row: Row, publishers: Mapping[str, str]) -> bool:
     return row.get("creator") == UNATTESTED or (is_publication and row["actor"] == SYSTEM)
 
 
-def _unsigned_promotions(rows: Rows, signed: Mapping[str, _Signed]) -> Iterator[Break]:
+def _unsigned_promotions(
+    rows: Rows, signed: Mapping[str, _Signed], publishers: Mapping[str, str]
+) -> Iterator[Break]:
     """Yield what was promoted in somebody's name who signed nothing of the kind.
 
     `system` needs no signature: what it may promote rests on the decisions.
     """
     table, about_stage = tables.materialization, defaultdict[str, list[_Signed]](list)
-    publishers = _publishers(rows)
     for one in signed.values():
         if one.launch is None:
             about_stage[str(one.claims.subject.get("stage"))].append(one)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.artifact import ArtifactReference, parse_artifact_reference
 from datasource_governance.domain.attestation import Attestation
-from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes, load_object
 from datasource_governance.domain.datasource import ArtifactEvaluation
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.materialization import Materialization
@@ -93,10 +93,7 @@ class Published:
     @property
     def validation(self) -> Mapping[str, Json]:
         """The validation as it is kept."""
-        document = load_canonical(self.publication.validation)
-        if not isinstance(document, dict):
-            raise TypeError("a stored validation is a JSON object")
-        return document
+        return load_object(self.publication.validation)
 
 
 def publish(

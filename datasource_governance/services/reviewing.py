@@ -21,7 +21,7 @@ from datasource_governance.domain.actor import (
 )
 from datasource_governance.domain.approval import Decision, Quorum, check_may_decide, subject_of
 from datasource_governance.domain.approval_policy import ApprovalPolicy
-from datasource_governance.domain.canonical import Json, Sha256, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256, load_object
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource
 from datasource_governance.domain.publication import Publication
@@ -71,10 +71,7 @@ class Review:
 
 def validation_document(stage: Stage) -> dict[str, Json]:
     """Return the validation stored with a stage, with counts and row numbers."""
-    document = load_canonical(stage.validation)
-    if not isinstance(document, dict):
-        raise TypeError("a stored validation is a JSON object")
-    return document
+    return load_object(stage.validation)
 
 
 def without_counts(validation: Mapping[str, Json]) -> dict[str, Json]:
