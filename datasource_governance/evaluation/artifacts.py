@@ -37,6 +37,7 @@ from datasource_governance.evaluation.boundary import not_evaluable
 from datasource_governance.evaluation.streaming import ENGINE
 from datasource_governance.sources.batches import DEFAULT_MEMORY_BYTES
 from datasource_governance.sources.child import (
+    ARROW,
     DEFAULT_CHILD_LIMITS,
     ChildLimits,
     Task,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TASKS = "datasource_governance.evaluation.artifact_tasks"
+_IMPORTS = (*ARROW, _TASKS)
+# Polars, which Pandera needs for this, starts threads and has to be left to each child.
+_VALIDATION_IMPORTS = (*_IMPORTS, "datasource_governance.evaluation.evaluate", "pandera")
 _NAME = "the artifact"
 _BYTES_PER_SECOND = MEBIBYTE
 """How slowly an artifact may be decoded and judged at worst, by its stored bytes."""
@@ -170,6 +174,7 @@ class ArtifactReader:
             file=artifact,
             arguments={"media_type": str(media_type), **arguments},
             written_bytes=written_bytes,
+            imports=_VALIDATION_IMPORTS if task == "validate" else _IMPORTS,
         )
         longer = _size(artifact) // _BYTES_PER_SECOND
         child = replace(

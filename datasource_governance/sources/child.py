@@ -14,11 +14,9 @@ import math
 import os
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
@@ -26,6 +24,7 @@ from datasource_governance.domain.canonical import canonical_bytes, load_canonic
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.errors import Problem, UnreadableSourceError
 from datasource_governance.sources.arrow_ipc import read_arrow
+from datasource_governance.sources.forked import Errand, run_forked
 from datasource_governance.sources.limits import DEFAULT_LIMITS, MEBIBYTE, Limits
 from datasource_governance.sources.refusal import refused, shielded
 
@@ -35,7 +34,12 @@ if TYPE_CHECKING:
 DECODER = "datasource_governance.sources.files:read_content"
 """Where the child finds the function that decodes: module, colon, name."""
 
-_PROGRAM = "import sys; from datasource_governance.sources import child; child.{}(*sys.argv[1:])"
+ARROW = ("pyarrow.compute", "pyarrow.pandas_compat", "pyarrow.parquet", "pandas")
+"""What tasks with Arrow import: it looks for pandas at the first values that it is given."""
+
+_DECODER_IMPORTS = (*ARROW, "pyarrow.csv", "datasource_governance.sources.files")
+_FILE = 3
+"""Where a child has the open file of its task."""
 _ANSWERED, _REFUSED = 0, 3
 """The child's exit status when it answers, and when with problems."""
 
@@ -80,7 +84,8 @@ def decode_in_child(
     with tempfile.TemporaryFile() as request:
         request.write(canonical_bytes(_header(content, child)) + b"\n")
         request.write(content.stored)
-        answered = _answered(content.name, ("serve", decoder), request, child.seconds)
+        errand = Errand(life="serve", arguments=(decoder,), imports=_DECODER_IMPORTS)
+        answered = _answered(content.name, errand, request, child.seconds)
     return answered_table(content.name, answered, content.limits.table_bytes)
 
 
@@ -90,13 +95,15 @@ class Task:
 
     `function` is found by module, colon and name, and called with the file, the arguments and a
     file for the answer. `arguments` are JSON. No file that the child writes, the answer among them,
-    may be larger than `written_bytes`.
+    may be larger than `written_bytes`. `imports` are modules that the function needs and that start
+    no thread: they are imported for all such tasks at once.
     """
 
     function: str
     file: BinaryIO
     arguments: Mapping[str, object]
     written_bytes: int
+    imports: Sequence[str] = ()
 
 
 def ask_child(name: str, task: Task, child: ChildLimits = DEFAULT_CHILD_LIMITS) -> bytes:
@@ -115,21 +122,17 @@ def ask_child(name: str, task: Task, child: ChildLimits = DEFAULT_CHILD_LIMITS) 
             "child": _child_header(child),
         }
         request.write(canonical_bytes(header))
-        command = ("perform", task.function, str(descriptor))
-        return _answered(name, command, request, child.seconds, (descriptor,))
+        errand = Errand(life="perform", arguments=(task.function,), imports=task.imports)
+        return _answered(name, errand, request, child.seconds, (descriptor,))
 
 
 def _answered(
-    name: str,
-    command: Sequence[str],
-    request: IO[bytes],
-    seconds: float,
-    files: Sequence[int] = (),
+    name: str, errand: Errand, request: IO[bytes], seconds: float, files: Sequence[int] = ()
 ) -> bytes:
     """Return the answer of a child, or raise what became of it."""
     with tempfile.TemporaryFile() as answer:
         request.seek(0)
-        status = _run(command, request, answer, seconds, files)
+        status = run_forked(errand, (request.fileno(), answer.fileno(), *files), seconds)
         answer.seek(0)
         answered = answer.read() if status in {_ANSWERED, _REFUSED} else b""
     if status in {None, -signal.SIGXCPU}:
@@ -163,42 +166,6 @@ def _child_header(child: ChildLimits) -> dict[str, object]:
     return {**asdict(child), "seconds": math.ceil(child.seconds)}
 
 
-def _run(
-    command: Sequence[str],
-    request: IO[bytes],
-    answer: IO[bytes],
-    seconds: float,
-    files: Sequence[int],
-) -> int | None:
-    """Return the exit status of the child, or None if it was still running after the seconds."""
-    entry, *arguments = command
-    with subprocess.Popen(  # noqa: S603 - our own interpreter with our own program
-        [sys.executable, "-P", "-S", "-c", _PROGRAM.format(entry), *arguments],
-        stdin=request,
-        stdout=answer,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-        pass_fds=files,
-        start_new_session=True,
-    ) as process:
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            process.kill()
-
-
-def _environment() -> dict[str, str]:
-    """Return what the child needs to find this package, and nothing of what the parent has."""
-    return {
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        # The default pool reserves a gigabyte of addresses, which would count as memory.
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-        "MALLOC_ARENA_MAX": "2",
-    }
-
-
 def answered_table(name: str, answered: bytes, table_bytes: int) -> "pa.Table":
     """Return the table in an answer, which as a file may have taken so many bytes in memory.
 
@@ -225,8 +192,8 @@ def _problems(answered: bytes) -> list[Problem]:
     return [Problem(**{**problem, "names": tuple(problem["names"])}) for problem in found]
 
 
-def serve(decoder: str) -> None:
-    """Decode the request on stdin and answer on stdout; the child's whole life."""
+def serve(decoder: str) -> int:
+    """Decode the request on stdin and answer on stdout; the child's whole life, and its status."""
     with sys.stdin.buffer as request:
         header: Any = load_canonical(request.readline())
         stored = request.read()
@@ -235,18 +202,16 @@ def serve(decoder: str) -> None:
     csv = CsvOptions(**header["csv"])
     content = Content(name=header["name"], stored=stored, csv=csv, limits=limits)
     read: Callable[[Content], pa.Table] = _named(decoder)
-    with _telling_refusals():
-        table = read(content)
-    write_table(table, sys.stdout.buffer)
+    return _status_of(lambda: write_table(read(content), sys.stdout.buffer))
 
 
-def perform(function: str, descriptor: str) -> None:
-    """Call a function with the open file and answer on stdout; the child's whole life."""
+def perform(function: str) -> int:
+    """Call a function with the open file and answer on stdout, as `serve` does."""
     with sys.stdin.buffer as request:
         header: Any = load_canonical(request.read())
     _confine(ChildLimits(**header["child"]), header["written_bytes"])
-    with os.fdopen(int(descriptor), "rb") as file, _telling_refusals():
-        _named(function)(file, header["arguments"], sys.stdout.buffer)
+    with os.fdopen(_FILE, "rb") as file:
+        return _status_of(lambda: _named(function)(file, header["arguments"], sys.stdout.buffer))
 
 
 def _named(function: str) -> Callable[..., Any]:
@@ -255,13 +220,13 @@ def _named(function: str) -> Callable[..., Any]:
     return found
 
 
-@contextmanager
-def _telling_refusals() -> Iterator[None]:
+def _status_of(answer: Callable[[], None]) -> int:
     try:
-        yield
+        answer()
     except UnreadableSourceError as error:
         sys.stdout.buffer.write(canonical_bytes([asdict(problem) for problem in error.problems]))
-        sys.exit(_REFUSED)
+        return _REFUSED
+    return _ANSWERED
 
 
 def _confine(child: ChildLimits, written_bytes: int) -> None:

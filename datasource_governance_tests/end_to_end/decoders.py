@@ -25,10 +25,3 @@ def circumstances(_content: Content) -> pa.Table:
             "directory": [str(Path.cwd())],
         }
     )
-
-
-def __getattr__(name: str) -> object:
-    """Let any name be a decoder, because the name is among the process's arguments."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return circumstances

@@ -20,6 +20,7 @@ from sqlalchemy import text
 from datasource_governance.cli.output import run
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.csv_options import CsvOptions
+from datasource_governance.sources import forked
 from datasource_governance.sources.child import Content, decode_in_child
 from datasource_governance_tests.end_to_end.leaky_errors import ERRORS, caught
 from datasource_governance_tests.end_to_end.life import Scene
@@ -190,19 +191,24 @@ def state_file(scene: Scene, bait: str) -> None:
 
 def child_argument(scene: Scene, bait: str) -> None:
     """Start the decoding process with bait among its arguments."""
-    _child(scene, bait)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forked, "_PROGRAM", f"{forked._PROGRAM} # {bait}")
+        _child(scene)
 
 
 def child_environment(scene: Scene, bait: str) -> None:
     """Start the decoding process with bait in its environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path, bait])
-        _child(scene, "circumstances")
+        _child(scene)
 
 
-def _child(scene: Scene, decoder: str) -> None:
+def _child(scene: Scene) -> None:
+    """Let a child of another server tell of itself, and no later child have what that one has."""
     content = Content(name="a.csv", stored=b"a\n1\n", csv=CsvOptions())
-    scene.children += decode_in_child(content, decoder=f"{DECODERS}:{decoder}").to_pylist()
+    forked.SERVER.stop()
+    scene.children += decode_in_child(content, decoder=f"{DECODERS}:circumstances").to_pylist()
+    forked.SERVER.stop()
 
 
 def validated(*options: str) -> Plant:

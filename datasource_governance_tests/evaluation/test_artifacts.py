@@ -1,6 +1,7 @@
 """Artifacts are looked into by a child process: described, judged, validated, and read in part."""
 
 import io
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.validation import Outcome
 from datasource_governance.errors import GuardError, InvalidArgumentError, UnreadableSourceError
 from datasource_governance.evaluation.artifacts import ArtifactReader
+from datasource_governance.sources import forked
 from datasource_governance.sources.child import ChildLimits
 from datasource_governance_tests.builders import quality_policy, rule, schema
 from datasource_governance_tests.domain.artifacts import reference
@@ -209,6 +211,12 @@ def test_a_damaged_file_is_refused_without_a_word_of_it(artifact, tmp_path, dama
     with (tmp_path / "damaged").open("rb") as file:
         for look in everything(READER, file):
             assert_refused(look, {"malformed_parquet", "unreadable"})
+
+
+def test_what_a_validation_imports_before_its_child_is_forked_starts_no_thread(artifact):
+    READER.validate(POLICY, artifact(), MediaType.PARQUET, None)
+
+    assert len(list(Path(f"/proc/{forked.SERVER.pid}/task").iterdir())) == 1
 
 
 def test_a_child_without_memory_or_time_is_outlived(artifact):

@@ -1,6 +1,7 @@
 """Decoders that do what a hostile file might make a real one do, run in a child process."""
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -59,8 +60,54 @@ def surroundings(_content):
             "terminal": [os.isatty(0)],
             "session": [os.getsid(0) == os.getpid()],
             "core": [Path("/proc/self/limits").read_text().split("core file size")[1].split()[0]],
+            "memory": [resource.getrlimit(resource.RLIMIT_AS)[0]],
+            "processor": [resource.getrlimit(resource.RLIMIT_CPU)[0]],
+            "opened": [resource.getrlimit(resource.RLIMIT_NOFILE)[1]],
+            "alarm": [signal.alarm(0)],
         }
     )
+
+
+def server(_content):
+    """Tell of the process that this one was forked from."""
+    process = Path("/proc") / str(os.getppid())
+    return pa.table(
+        {
+            "pid": [os.getppid()],
+            "threads": [len(list((process / "task").iterdir()))],
+            "environment": [(process / "environ").read_text().split("\0")],
+            "files": [sorted(str(file.readlink()) for file in (process / "fd").iterdir())],
+        }
+    )
+
+
+def kill_server(_content):
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+
+
+def stop_server(_content):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(600)
+
+
+def leave_a_child(file, _arguments, answer):
+    """Leave a process behind that has the file open, of the same session."""
+    if not os.fork():
+        time.sleep(600)
+    answer.write(b"left")
+
+
+def meet(file, _arguments, answer):
+    """Send a word through a socket and wait for the one of whoever has the other end."""
+    os.write(file.fileno(), b"x")
+    answer.write(os.read(file.fileno(), 1))
+
+
+def say_and_hang(file, _arguments, _answer):
+    """Say which process this one was forked from, in 16 bytes."""
+    os.write(file.fileno(), b"%16d" % os.getppid())
+    time.sleep(600)
 
 
 def echo(file, arguments, answer):

@@ -125,7 +125,7 @@ def test_memory_that_a_real_file_asks_for_is_bounded():
 def test_a_child_inherits_no_secret_no_file_and_no_terminal(monkeypatch, tmp_path):
     monkeypatch.setenv("GOVERNANCE_DATABASE_URL", CANARY)
     with (tmp_path / "open").open("w"):
-        (found,) = decoded_by("surroundings").to_pylist()
+        (found,) = decoded_by("surroundings", memory_bytes=2**30, seconds=30.5).to_pylist()
 
     assert not {"GOVERNANCE_DATABASE_URL", "HOME", "PATH"} & set(found["environment"])
     # The last is the directory that is being listed.
@@ -133,6 +133,12 @@ def test_a_child_inherits_no_secret_no_file_and_no_terminal(monkeypatch, tmp_pat
     assert not found["terminal"]
     assert found["session"]
     assert found["core"] == "0"
+    assert [found[name] for name in ("memory", "processor", "opened", "alarm")] == [
+        2**30,
+        60,
+        64,
+        32,
+    ]
 
 
 def asked(tmp_path, function, **child):
