@@ -75,9 +75,13 @@ class RawCommits:
 
     def rate(self, clients: int, acts: int) -> float:
         """Return how many rows are inserted and committed in a second."""
-        url = self.url.set(drivername="postgresql").render_as_string(hide_password=False)
         commits = acts * COMMITS_PER_ACT
-        return rate(_commit, [(url, commits)] * clients, commits)
+        return rate(_commit, [(self.address, commits)] * clients, commits)
+
+    @property
+    def address(self) -> str:
+        """Where the driver alone finds the database."""
+        return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     def fsync(self) -> str:
         """Return whether the server waits for the disk."""

@@ -2,9 +2,11 @@
 
 On a server of its own that waits for the disk. Every client is a process with a connection of its
 own; all begin at one instant. A publication is a table of a few rows under a new key: validated,
-fingerprinted and encoded, and written with its materialization, event and evidence.
+fingerprinted and encoded, and written with its materialization, event and evidence. The least of
+that, written by hand, is measured in the same rounds.
 """
 
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Final
@@ -12,11 +14,13 @@ from typing import Annotated, Final
 import typer
 
 from benchmarks.clients import COMMITS, Barrier, RawCommits, echo_rates, rate
+from benchmarks.hand_publication import prepare, publish_by_hand
 from benchmarks.servers import Served, found_publishing, published, served
 from datasource_governance.composition import Application, Settings
 from datasource_governance.domain.canonical import Json
 from datasource_governance.services.publishing import PublicationRequest
 
+BY_HAND: Final = "written by hand, each client with a chain of its own"
 APART: Final = "publications, each client in a datasource of its own"
 TOGETHER: Final = "publications, all clients in one datasource"
 GOAL: Final = 0.4
@@ -61,7 +65,9 @@ def main(
     with _press(clients) as press:
         found = [press.rates(number, publications) for number in range(rounds)]
         typer.echo(f"{clients} clients, {rounds} rounds, fsync {press.raw.fsync()}\n")
-    echo_rates((COMMITS, APART, TOGETHER), found)
+    echo_rates((COMMITS, BY_HAND, APART, TOGETHER), found)
+    to_hand = statistics.median(one[APART] / one[BY_HAND] for one in found)
+    typer.echo(f"\neach in a datasource of its own to what is written by hand: {to_hand:.2f}")
     typer.echo(f"\ngoal: each in a datasource of its own at least {GOAL} of raw commits")
 
 
@@ -74,15 +80,24 @@ class Press:
         self.raw = RawCommits(server.url)
         names = (*self._apart, _TOGETHER)
         found_publishing(server, [published(name, _POLICY) for name in names])
+        prepare(self.raw.url, self._apart)
 
     def rates(self, turn: int, publications: int) -> dict[str, float]:
         """Measure one round, of which every key is new."""
         clients = len(self._apart)
         return {
             COMMITS: self.raw.rate(clients, publications),
+            BY_HAND: self._rate_by_hand(turn, publications),
             APART: self._rate(self._apart, turn, publications),
             TOGETHER: self._rate([_TOGETHER] * clients, turn, publications),
         }
+
+    def _rate_by_hand(self, turn: int, publications: int) -> float:
+        shares = [
+            (self.raw.address, name, f"producer-{turn}-{name}", publications)
+            for name in self._apart
+        ]
+        return rate(publish_by_hand, shares, publications)
 
     def _rate(self, datasources: list[str], turn: int, publications: int) -> float:
         shares = [

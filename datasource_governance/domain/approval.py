@@ -257,7 +257,7 @@ def check_may_decide(
     _check_actor(actor, stage, check_open(stage, target, policy), earlier, now)
 
 
-def check_reason(reason: str) -> None:
+def check_reason(reason: str, of: str = "a decision") -> None:
     """Refuse a blank reason, one over 2,000 characters, and one that cannot be stored.
 
     Raises:
@@ -266,7 +266,7 @@ def check_reason(reason: str) -> None:
     storable = len(reason) <= MAXIMUM_REASON_CHARACTERS and not _UNSTORABLE.search(reason)
     if not reason.strip() or not storable:
         raise GuardError(
-            f"a decision needs a reason of 1 to {MAXIMUM_REASON_CHARACTERS} characters",
+            f"{of} needs a reason of 1 to {MAXIMUM_REASON_CHARACTERS} characters",
             code="reason_missing",
         )
 

@@ -24,6 +24,8 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 MAXIMUM_EXACT_INTEGER = 2**53 - 1
 INTEGER_KEY = "$integer"
 _INTEGER = re.compile("-?[1-9][0-9]*")
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+"""Escapes what RFC 8785 does, and so."""
 
 
 def canonical_bytes(value: object) -> bytes:
@@ -39,29 +41,49 @@ def canonical_bytes(value: object) -> bytes:
             nothing is chained.
     """
     try:
-        return rfc8785.dumps(_taggable(value))  # type: ignore[arg-type]  # its own alias of Json
+        return _spelled(value).encode()
     except (ValueError, RecursionError):
         # CanonicalizationError and UnicodeEncodeError are ValueErrors; both quote the value.
         pass
     raise ValueError("the value has no canonical JSON form")
 
 
-def _taggable(value: object) -> object:
-    if value is None or isinstance(value, bool):
-        return value
+def _spelled(value: object) -> str:
+    """Return the text of a value. The library walks it several times, so it spells floats only."""
     if isinstance(value, str):
-        return str(value)
-    if isinstance(value, float):
-        return _taggable(int(value)) if value.is_integer() else value
+        return _quoted(value)
+    if value is None:
+        return "null"
     if isinstance(value, int):
-        exact = abs(value) <= MAXIMUM_EXACT_INTEGER
-        # Not str(value): the interpreter refuses to print more than 4300 digits.
-        return int(value) if exact else {INTEGER_KEY: format(Decimal(value), "f")}
-    if isinstance(value, Mapping):
-        return {_escaped(key): _taggable(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        return [_taggable(item) for item in value]
+        return _spelled_integer(value)
+    if isinstance(value, float):
+        whole = value.is_integer()
+        return _spelled_integer(int(value)) if whole else rfc8785.dumps(value).decode()
+    if isinstance(value, (dict, Mapping)):
+        return _spelled_object(value)
+    if isinstance(value, (list, Sequence)) and not isinstance(value, (bytes, bytearray)):
+        return f"[{','.join(map(_spelled, value))}]"
     raise ValueError
+
+
+def _spelled_integer(value: int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if abs(value) <= MAXIMUM_EXACT_INTEGER:
+        return int.__repr__(value)
+    # Not str(value): the interpreter refuses to print more than 4300 digits.
+    return f'{{"{INTEGER_KEY}":"{Decimal(value):f}"}}'
+
+
+def _spelled_object(value: Mapping[object, object]) -> str:
+    named = {_escaped(key): item for key, item in value.items()}
+    members = (f"{_quoted(name)}:{_spelled(named[name])}" for name in sorted(named, key=_units))
+    return f"{{{','.join(members)}}}"
+
+
+def _units(name: str) -> bytes:
+    """Return what the names of an object are ordered by: UTF-16 code units."""
+    return name.encode("utf-16-be")
 
 
 def _escaped(key: object) -> str:

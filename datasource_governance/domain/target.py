@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from datasource_governance.domain.canonical import Sha256, canonical_bytes
+from datasource_governance.domain.policy_version import PolicyVersion
+from datasource_governance.domain.schema import TableSchema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +50,17 @@ class Target:
     def moved_to(self, materialization: str) -> "Target":
         """Return it with another materialization in force, which is its next revision."""
         return replace(self, current=materialization, revision=self.revision + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Governance:
+    """What an output is judged by: a datasource as it stands, and what that refers to.
+
+    The policies are those in force. `schema` is of what is current in the target's partition, None
+    where nothing is.
+    """
+
+    target: Target
+    quality_policy: PolicyVersion | None
+    approval_policy: PolicyVersion | None
+    schema: TableSchema | None

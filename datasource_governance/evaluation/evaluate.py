@@ -6,6 +6,7 @@ Source: SPEC section 5.
 import importlib
 import os
 from collections.abc import Callable
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -100,6 +101,7 @@ class PanderaEvaluator:
         )
 
 
+@cache
 def _load(engine: Engine) -> None:
     """Import Pandera for an engine, one thread at a time.
 

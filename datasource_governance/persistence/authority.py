@@ -5,9 +5,8 @@ Source: ports.authority, which says what each method promises; SPEC section 17.
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Select, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
 
 from datasource_governance.domain.actor import Actor, ActorId, Grant
 from datasource_governance.domain.attestation import ActorKey, Attestation
@@ -15,6 +14,20 @@ from datasource_governance.domain.canonical import Sha256
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Rows
 
+_KEYS = (
+    select(tables.actor_key, tables.key_revocation.c.revoked_at)
+    .outerjoin(
+        tables.key_revocation,
+        and_(
+            tables.key_revocation.c.tenant == tables.actor_key.c.tenant,
+            tables.key_revocation.c.key_id == tables.actor_key.c.id,
+        ),
+    )
+    .where(tables.actor_key.c.tenant == bindparam("tenant"))
+    .order_by(tables.actor_key.c.created_at, tables.actor_key.c.id)
+)
+_KEYS_OF = _KEYS.where(tables.actor_key.c.actor == bindparam("actor"))
+_KEY = _KEYS.where(tables.actor_key.c.id == bindparam("id"))
 _GRANTS = (
     select(tables.role_grant)
     .outerjoin(
@@ -55,23 +68,16 @@ class PostgresAuthority:
         self._rows.insert(tables.actor, mapping.flat_row(actor))
 
     def key(self, key: Sha256) -> ActorKey | None:
-        row = self._rows.first(self._keys().where(tables.actor_key.c.id == key))
+        row = self._rows.first(_KEY, {"tenant": self._rows.tenant, "id": key})
         return mapping.actor_key(row) if row else None
 
     def keys(self, actor: ActorId | None) -> Sequence[ActorKey]:
-        query = self._keys().order_by(tables.actor_key.c.created_at, tables.actor_key.c.id)
-        if actor is not None:
-            query = query.where(tables.actor_key.c.actor == actor)
-        return [mapping.actor_key(row) for row in self._rows.all(query)]
-
-    def _keys(self) -> Select[Any]:
-        key, revocation = tables.actor_key, tables.key_revocation
-        revoked = and_(revocation.c.tenant == key.c.tenant, revocation.c.key_id == key.c.id)
-        return (
-            select(key, revocation.c.revoked_at)
-            .select_from(key.outerjoin(revocation, revoked))
-            .where(self._rows.mine(key))
-        )
+        asked = {"tenant": self._rows.tenant}
+        if actor is None:
+            rows = self._rows.all(_KEYS, asked)
+        else:
+            rows = self._rows.all(_KEYS_OF, asked | {"actor": actor})
+        return [mapping.actor_key(row) for row in rows]
 
     def add_key(self, key: ActorKey) -> None:
         self._rows.insert(tables.actor_key, mapping.actor_key_row(key))

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.evidence import (
     Break,
+    Committed,
     Entry,
     Head,
     Key,
@@ -63,7 +64,7 @@ class PostgresEvidence:
         head = self._lock_head(chain)
         entry = link(head, kind=kind, subject=subject, facts=facts, rows=self._rows.notes, at=at)
         columns = {column.name: getattr(entry, column.name) for column in tables.evidence.columns}
-        self._rows.connection.execute(_APPEND, inserted(columns))
+        self._rows.connection.later(_APPEND, inserted(columns))
         self._rows.notes.clear()
         return entry
 
@@ -108,13 +109,13 @@ class PostgresEvidence:
 
     def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
         entries = self._since(chain, subject)
-        committed: RowCommitments = {}
+        committed: Committed = {}
         places: set[tuple[str, Key]] = set()
         for entry in entries:
             fold_rows(committed, entry)
             if entry.subject == subject:
                 places |= {(row.table, row.key) for row in entry.rows() if row.table in _BY_STAGE}
-        spoken_of = {place: committed[place] for place in places}
+        spoken_of: Committed = {place: committed[place] for place in places}
         first = entries[0].sequence if entries else 1
         return [
             *find_chain_breaks(entries, self.head(chain), first=first),

@@ -1,18 +1,23 @@
 """Connections to Postgres: the one border that SQL crosses, and that values do not.
 
-Every statement goes through `Connection.execute`, which replaces the driver's errors: their text
-can quote rows. Isolation level and timeouts are set here and asserted.
+Every statement goes through a `Connection`, which replaces the driver's errors: their text can
+quote rows. Isolation level and timeouts are set here and asserted.
 
 Source: facts on roles, isolation and time; SPEC section 17.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 from psycopg.abc import Buffer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.rows import DictRow, dict_row
 from psycopg.types.datetime import TimestamptzLoader
 from sqlalchemy import (
     Connection as SqlConnection,
@@ -26,33 +31,37 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.engine import make_url
-from sqlalchemy.engine.interfaces import IsolationLevel
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from typing_extensions import override
 
 from datasource_governance.errors import (
     GovernanceError,
-    GuardError,
     InvalidArgumentError,
     ServiceUnavailableError,
 )
+from datasource_governance.persistence.driver_errors import (
+    is_broken,
+    unknown_outcome,
+    unreachable,
+    value_free,
+)
+from datasource_governance.persistence.statements import Kept, Prepared, prepared
 from datasource_governance.persistence.tables import REVISION
 
 LOCK_TIMEOUT = "10s"
 STATEMENT_TIMEOUT = "60s"
 IDLE_TIMEOUT = "60s"
-_BUSY = frozenset({"55P03", "57014", "40P01", "40001"})
-_UNIQUE = "23505"
-_NOT_PERMITTED = "42501"
 _LOGGING_NAME = "datasource_governance"
-_ISOLATION: IsolationLevel = "READ COMMITTED"
+_ISOLATION = "READ COMMITTED"
+_OF_A_SNAPSHOT = "REPEATABLE READ"
+_COMMIT = Prepared(b"COMMIT")
 _ENTER = text(
     "SELECT set_config('governance.tenant', :tenant, true),"
     " set_config('lock_timeout', :lock, true),"
     " set_config('statement_timeout', :statement, true),"
     " set_config('idle_in_transaction_session_timeout', :idle, true),"
     " set_config('TimeZone', 'UTC', true),"
-    " current_setting('transaction_isolation')"
+    " current_setting('transaction_isolation') AS isolation"
 )
 _NO_TABLES = frozenset({"42P01", "3F000", "42501"})
 """SQLSTATEs of a database that was never upgraded, or not for this role."""
@@ -78,7 +87,9 @@ def governance_engine(url: str) -> Engine:
     logger.setLevel(max(logger.getEffectiveLevel(), logging.INFO))
     engine = create_engine(
         parsed,
-        isolation_level=_ISOLATION,
+        # A transaction begins and ends with statements of our own: the driver would wait until its
+        # own BEGIN is answered.
+        isolation_level="AUTOCOMMIT",
         hide_parameters=True,
         logging_name=_LOGGING_NAME,
         pool_size=5,
@@ -151,77 +162,149 @@ class _AnyInstant(TimestamptzLoader):
             return datetime.max.replace(tzinfo=UTC)
 
 
-class Connection:
-    """One transaction's connection, bound to one tenant."""
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A statement on its way; `then` is told the rows that come back."""
 
-    def __init__(self, engine: Engine, tenant: str, isolation: IsolationLevel = _ISOLATION) -> None:
+    statement: Prepared
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    then: Callable[[list[DictRow]], None] | None = None
+
+
+class Connection:
+    """One transaction's connection, bound to one tenant.
+
+    Statements that are kept are run by the driver, as they were compiled once. Those whose answer
+    nobody waits for go `later`: in one trip with whatever is run next, or with the commit. They
+    keep their order and each sees what was committed before it, as if it had gone alone.
+    """
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
         self._engine = engine
         self._tenant = tenant
-        self._isolation: IsolationLevel = isolation
+        self._isolation = _ISOLATION
         self._open: SqlConnection | None = None
+        self._waiting: list[_Step] = []
+        self._is_answered = False
+        self._is_refused = False
 
-    def begin(self) -> None:
-        """Connect, set tenant and timeouts, and make sure that the isolation is in force.
+    def begin(self, *, snapshot: bool = False) -> None:
+        """Connect; the transaction begins with the first statement, and in one trip with it.
 
-        A connection that the server closed while it lay in the pool is found out by this first
-        statement, and replaced; to ask beforehand would cost every transaction a round trip.
+        A `snapshot` only reads, and sees everything as the first statement does.
+
+        Then tenant and timeouts are set, and the isolation has to be in force. A connection that
+        the server closed while it lay in the pool is found out by then, and replaced; to ask
+        beforehand would cost every transaction a round trip.
 
         Raises:
             ServiceUnavailableError: when Postgres cannot be reached or used.
         """
         self._connect()
-        try:
-            isolation = self._enter()
-        except ServiceUnavailableError:
-            if self._open is None or not self._open.invalidated:
-                raise
-            isolation = None
-        if isolation is None:
-            self.close()
-            self._connect()
-            isolation = self._enter()
-        if isolation != self._isolation.lower():
-            raise ServiceUnavailableError(f"transactions are not {self._isolation}")
-
-    def _connect(self) -> None:
-        failure: GovernanceError | None = None
-        try:
-            opened = self._engine.connect()
-            if self._isolation != _ISOLATION:
-                opened = opened.execution_options(isolation_level=self._isolation)
-            self._open = opened
-        except SQLAlchemyError as error:
-            failure = _unreachable(self._engine, error)
-        if failure is not None:
-            raise failure
-
-    def _enter(self) -> str:
-        """Set tenant and timeouts, and return the isolation that is in force."""
+        self._isolation = _OF_A_SNAPSHOT if snapshot else _ISOLATION
+        access = "READ ONLY" if snapshot else "READ WRITE"
         settings = {
             "tenant": self._tenant,
             "lock": LOCK_TIMEOUT,
             "statement": STATEMENT_TIMEOUT,
             "idle": IDLE_TIMEOUT,
         }
-        return str(self.execute(_ENTER, settings).one()[-1])
+        self._is_answered = self._is_refused = False
+        self._waiting = [
+            _Step(Prepared(f"BEGIN ISOLATION LEVEL {self._isolation} {access}".encode())),
+            _Step(prepared(_ENTER), settings, self._check_isolation),
+        ]
+
+    def _connect(self) -> None:
+        failure: GovernanceError | None = None
+        try:
+            self._open = self._engine.connect()
+            # So that it does not connect anew, past `begin`, when the connection is lost.
+            self._open.begin()
+        except SQLAlchemyError as error:
+            failure = unreachable(self._engine, error)
+        if failure is not None:
+            raise failure
+
+    def _check_isolation(self, rows: list[DictRow]) -> None:
+        if rows[0]["isolation"] != self._isolation.lower():
+            raise ServiceUnavailableError(f"transactions are not {self._isolation}")
 
     def execute(
         self,
         statement: Executable,
         parameters: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
     ) -> CursorResult[Any]:
-        """Run one statement.
+        """Run one statement that was built for this once.
 
         Raises:
             GovernanceError: in place of every driver error; it holds SQLSTATE and constraint only.
             InvalidArgumentError: for a text with NUL or a lone surrogate, which Postgres lacks.
         """
+        self._opened()
+        if self._waiting:
+            self._send([])
+        try:
+            return self._opened().execute(statement, parameters)
+        except (SQLAlchemyError, UnicodeEncodeError) as error:
+            failure = value_free(error)
+        raise failure
+
+    def run(self, statement: Kept, parameters: Mapping[str, object]) -> list[DictRow]:
+        """Run one statement that is kept, and return its rows.
+
+        Raises:
+            GovernanceError: as `execute`, also in place of what was to go `later`.
+        """
+        return self._send([_Step(prepared(statement), parameters)])[-1]
+
+    def later(
+        self,
+        statement: Kept,
+        parameters: Mapping[str, object],
+        then: Callable[[list[DictRow]], None] | None = None,
+    ) -> None:
+        """Run one statement that is kept before anything else is run, and tell `then` its rows."""
+        self._opened()
+        self._waiting.append(_Step(prepared(statement), parameters, then))
+
+    def _opened(self) -> SqlConnection:
         if self._open is None:
             raise ServiceUnavailableError("the unit of work is not open: use `with work:`")
+        return self._open
+
+    def _send(self, asked: list[_Step]) -> list[list[DictRow]]:
+        """Send what waits and what is asked in one trip, and return the rows of each."""
+        opened = self._opened()
+        steps, self._waiting = [*self._waiting, *asked], []
         try:
-            return self._open.execute(statement, parameters)
-        except (SQLAlchemyError, UnicodeEncodeError) as error:
-            failure = _value_free(error)
+            answers = self._exchange(steps)
+        except ServiceUnavailableError:
+            if self._is_answered or not opened.invalidated:
+                raise
+            answers = None
+        if answers is None:
+            self.close()
+            self._connect()
+            answers = self._exchange(steps)
+        self._is_answered = True
+        for step, rows in zip(steps, answers, strict=True):
+            if step.then is not None:
+                step.then(rows)
+        return answers
+
+    def _exchange(self, steps: list[_Step]) -> list[list[DictRow]]:
+        opened = self._opened()
+        try:
+            return _answers(_driver(opened), steps)
+        except (SQLAlchemyError, psycopg.Error, UnicodeEncodeError) as error:
+            broken = steps[-1].statement is _COMMIT and is_broken(error)
+            failure = unknown_outcome() if broken else value_free(error)
+        self._is_refused = True
+        if not opened.invalidated and _driver(opened).closed:
+            opened.invalidate()
+            # Those in the pool were open as long, to the same server.
+            self._engine.dispose()
         raise failure
 
     def commit(self) -> None:
@@ -230,86 +313,63 @@ class Connection:
         Raises:
             ServiceUnavailableError: code `outcome_unknown` when the connection broke meanwhile.
         """
-        self._finish("commit")
+        if any(step.then for step in self._waiting):
+            self._send([])
+        self._send([_Step(_COMMIT)])
 
     def close(self) -> None:
         """Roll back what was not committed and give the connection back."""
-        if self._open is not None:
-            try:
-                self._finish("rollback")
-            finally:
-                self._open.close()
-                self._open = None
-
-    def _finish(self, how: str) -> None:
+        opened, self._open, self._waiting = self._open, None, []
+        if opened is None:
+            return
         failure: GovernanceError | None = None
         try:
-            getattr(self._open, how)()
-        except SQLAlchemyError as error:
-            broken = how == "commit" and _is_broken(error)
-            failure = _unknown_outcome() if broken else _value_free(error)
+            if not opened.invalidated:
+                _roll_back(_driver(opened), forgets=self._is_refused)
+        except psycopg.Error as error:
+            failure = value_free(error)
+            opened.invalidate()
+        finally:
+            opened.close()
         if failure is not None:
             raise failure
 
 
-def _unreachable(engine: Engine, error: SQLAlchemyError) -> GovernanceError:
-    url = engine.url
-    state = _sqlstate(error)
-    why = f" (SQLSTATE {state})" if state else ""
-    return ServiceUnavailableError(
-        f"Postgres at {url.host}:{url.port}/{url.database} cannot be used{why}; start it "
-        "(`datasource-governance dev`) or correct GOVERNANCE_DATABASE_URL"
-    )
+def _driver(opened: SqlConnection) -> psycopg.Connection[Any]:
+    return opened.connection.driver_connection  # type: ignore[return-value]  # what the dialect is for
 
 
-def _sqlstate(error: Exception) -> str | None:
-    original = getattr(error, "orig", None)
-    return getattr(original, "sqlstate", None)
+def _roll_back(driver: psycopg.Connection[Any], *, forgets: bool) -> None:
+    """Undo what was not committed. The driver `forgets` what it prepared, or else keeps it.
+
+    It has to forget where a statement was refused, because it takes those behind it for prepared.
+    """
+    if forgets:
+        driver.rollback()
+    elif driver.pgconn.transaction_status != TransactionStatus.IDLE:
+        result = driver.pgconn.exec_(b"ROLLBACK")
+        if result.status != ExecStatus.COMMAND_OK:
+            raise error_from_result(result)
 
 
-def _is_broken(error: SQLAlchemyError) -> bool:
-    """Tell whether the server went away, instead of answering that it refuses."""
-    state = _sqlstate(error)
-    return state is None or state.startswith(("08", "57P"))
+def _answers(driver: psycopg.Connection[Any], steps: Sequence[_Step]) -> list[list[DictRow]]:
+    """Run statements in one trip and return the rows of each."""
+    cursors = [driver.cursor(row_factory=dict_row) for _ in steps]
+    if len(steps) == 1:
+        _run(cursors[0], steps[0])
+    else:
+        with driver.pipeline() as pipeline:
+            try:
+                for cursor, step in zip(cursors, steps, strict=True):
+                    _run(cursor, step)
+                pipeline.sync()
+            except (psycopg.Error, UnicodeEncodeError):
+                # Else the driver meets what more the server refuses when it leaves, and logs it.
+                with suppress(psycopg.Error):
+                    pipeline.sync()
+                raise
+    return [cursor.fetchall() if cursor.rownumber is not None else [] for cursor in cursors]
 
 
-def _unknown_outcome() -> GovernanceError:
-    return ServiceUnavailableError(
-        "Postgres did not answer the commit, so whether it was written is not known; look, or try "
-        "again: what is there already is not written twice",
-        code="outcome_unknown",
-    )
-
-
-def _value_free(error: SQLAlchemyError | UnicodeEncodeError) -> GovernanceError:
-    state = _sqlstate(error)
-    if state is None and isinstance(error, (DataError, UnicodeEncodeError)):
-        return InvalidArgumentError(
-            "a text holds NUL or half a surrogate pair, which Postgres cannot keep or look for"
-        )
-    if not isinstance(error, DBAPIError) or state is None:
-        return ServiceUnavailableError("Postgres did not answer; nothing was written, try again")
-    diagnosis = getattr(error.orig, "diag", None)
-    constraint = getattr(diagnosis, "constraint_name", None)
-    if state in _BUSY:
-        return ServiceUnavailableError(
-            "another transaction holds what this one needs; nothing was written, try again",
-            code="busy",
-        )
-    if state == _UNIQUE:
-        return GuardError(
-            f"it is already there ({constraint}); nothing was written",
-            code="conflict",
-            constraint=constraint,
-        )
-    if state == _NOT_PERMITTED:
-        return ServiceUnavailableError(
-            f"the login of GOVERNANCE_DATABASE_URL may not do this (SQLSTATE {state}); "
-            "an auditor's reads and verifies only, the application's is written by: db upgrade",
-            sqlstate=state,
-        )
-    broken = f", constraint {constraint}" if constraint else ""
-    return ServiceUnavailableError(
-        f"Postgres refused (SQLSTATE {state}{broken}); nothing was written",
-        sqlstate=state,
-    )
+def _run(cursor: psycopg.Cursor[DictRow], step: _Step) -> None:
+    cursor.execute(step.statement.text, step.statement.values(step.parameters))

@@ -1,6 +1,7 @@
 """What a transaction locks, in one order for all, so that no two ever wait for each other.
 
-The key of a publication comes first, so that its attempts wait for nothing else. Then keys and
+Retention comes first, as plans and what they destroy are of all datasources. Then the key of a
+publication, so that its attempts wait for nothing else. Then keys and
 grants: whatever rests on them holds them, so that a revocation or withdrawal comes before it or
 after it as a whole. Then datasources and stages by id, chains last.
 
@@ -9,9 +10,8 @@ statement of its own, its key 64 bits, signed.
 """
 
 from enum import IntEnum
-from typing import Any
 
-from sqlalchemy import BigInteger, Select, bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, func, select
 
 from datasource_governance.domain.canonical import digest
 from datasource_governance.errors import GovernanceError
@@ -20,21 +20,23 @@ from datasource_governance.persistence.connection import Connection
 _HEX_DIGITS_OF_64_BITS = 16
 _AUTHORITY = "authority"
 _PUBLICATION = "publication"
+_RETENTION = "retention"
 _CHANGING, _HOLDING = "changing", "holding"
 _KEY = bindparam("key", type_=BigInteger)
 _EXCLUSIVE = select(func.pg_advisory_xact_lock(_KEY))
 _SHARED = select(func.pg_advisory_xact_lock_shared(_KEY))
-_IF_FREE = select(func.pg_try_advisory_xact_lock(_KEY))
+_IF_FREE = select(func.pg_try_advisory_xact_lock(_KEY).label("given"))
 
 
 class Place(IntEnum):
     """Where a lock comes in the order; within a place they are taken by name."""
 
-    PUBLICATION = 1
-    AUTHORITY = 2
-    DATASOURCE = 3
-    STAGE = 4
-    CHAIN = 5
+    RETENTION = 1
+    PUBLICATION = 2
+    AUTHORITY = 3
+    DATASOURCE = 4
+    STAGE = 5
+    CHAIN = 6
 
 
 class Locks:
@@ -67,27 +69,30 @@ class Locks:
         return True
 
     def hold_authority(self) -> None:
-        """Keep keys and grants as they are. Any number of transactions may."""
+        """Keep keys and grants as whatever is asked next finds them. Any number may."""
         if (Place.AUTHORITY, _CHANGING) not in self._taken and self.take(Place.AUTHORITY, _HOLDING):
-            self._run(_SHARED, self._key(_AUTHORITY))
+            self._connection.later(_SHARED, {"key": self._key(_AUTHORITY)})
 
     def change_authority(self) -> None:
         """Wait until nobody else changes or holds keys and grants."""
         if self.take(Place.AUTHORITY, _CHANGING):
-            self._run(_EXCLUSIVE, self._key(_AUTHORITY))
+            self._connection.run(_EXCLUSIVE, {"key": self._key(_AUTHORITY)})
+
+    def retention(self) -> None:
+        """Wait, before anything else is asked, until nobody else keeps or applies a plan."""
+        if self.take(Place.RETENTION, ""):
+            self._connection.later(_EXCLUSIVE, {"key": self._key(_RETENTION)})
 
     def publication_key(self, producer: str, idempotency_key: str) -> None:
-        """Wait until no other attempt of a producer under a key goes on."""
+        """Wait, before anything else is asked, until no other attempt under a key goes on."""
         key = self._key(_PUBLICATION, producer, idempotency_key)
         if self.take(Place.PUBLICATION, str(key)):
-            self._run(_EXCLUSIVE, key)
+            self._connection.later(_EXCLUSIVE, {"key": key})
 
     def take_turn(self, name: str) -> bool:
         """Take a lock if nobody has it, without waiting, so out of any order; tell whether so."""
-        return bool(self._run(_IF_FREE, self._key(name)))
-
-    def _run(self, lock: Select[Any], key: int) -> object:
-        return self._connection.execute(lock, {"key": key}).scalar_one()
+        (given,) = self._connection.run(_IF_FREE, {"key": self._key(name)})
+        return bool(given["given"])
 
     def _key(self, *names: str) -> int:
         parts = (self._tenant.encode(), *(name.encode() for name in names))

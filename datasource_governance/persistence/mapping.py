@@ -4,21 +4,26 @@ Most rows are a dataclass with the same names; what differs is written out.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from datasource_governance.domain.actor import Actor, ActorId, Grant, Role
 from datasource_governance.domain.approval import Decision, Subject, Verdict
 from datasource_governance.domain.attestation import ActorKey, Attestation, KeyKind, read_claims
 from datasource_governance.domain.canonical import Sha256, load_canonical
+from datasource_governance.domain.disposition import Application, DisposedTarget
 from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import Entry
+from datasource_governance.domain.hold import Freeze, Hold, HoldRelease, HoldScope
 from datasource_governance.domain.materialization import Disposition, Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.publication import Publication, PublicationState
+from datasource_governance.domain.retention import Action, RetentionClass, TargetKind
+from datasource_governance.domain.retention_plan import StoredPlan, read_plan
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Outcome
+from datasource_governance.errors import GuardError
 
 Row = Mapping[str, Any]
 """A row as SQLAlchemy gives it; the types are those of `tables.py`."""
@@ -65,7 +70,7 @@ def target(row: Row, partition: str = "", current: str | None = None) -> Target:
 
 def flat_row(value: object) -> dict[str, object]:
     """Return the columns of a dataclass whose fields are the columns."""
-    return asdict(value)  # type: ignore[call-overload, no-any-return]  # every caller passes a dataclass
+    return {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]  # every caller passes a dataclass
 
 
 def partitioned_row(value: object) -> dict[str, object]:
@@ -86,10 +91,9 @@ def stage(row: Row) -> Stage:
 
 def decision_row(decision: Decision) -> dict[str, object]:
     """Return the columns of `decision`."""
-    row = flat_row(decision)
-    subject = row.pop("subject")
-    assert isinstance(subject, dict)  # noqa: S101 - asdict goes into dataclasses
-    return row | subject
+    row = flat_row(decision) | flat_row(decision.subject)
+    del row["subject"]
+    return row
 
 
 def decision(row: Row) -> Decision:
@@ -131,6 +135,52 @@ def publication(row: Row) -> Publication:
         policy_source=PolicySource(row["policy_source"]),
         state=PublicationState(row["state"]),
     )
+
+
+def stored_plan(row: Row) -> StoredPlan:
+    """Return the retention plan of a row.
+
+    Raises:
+        GuardError: code `evidence_chain_broken` when the body is not the one that was hashed.
+    """
+    plan = read_plan(row["body"])
+    if plan.hash != row["hash"]:
+        raise GuardError(
+            f"what is kept of retention plan {row['hash']} is another one; run: evidence verify",
+            code="evidence_chain_broken",
+        )
+    return StoredPlan(plan=plan, planned_by=row["planned_by"], created_at=row["created_at"])
+
+
+def application(row: Row) -> Application:
+    """Return the application of a plan of a row."""
+    return Application(**_without(row, "tenant"))
+
+
+def disposed_target(row: Row) -> DisposedTarget:
+    """Return what was destroyed of a row."""
+    return DisposedTarget(
+        **_without(row, "tenant", "kind", "retention_class", "action"),
+        kind=TargetKind(row["kind"]),
+        retention_class=RetentionClass(row["retention_class"]),
+        action=Action(row["action"]),
+    )
+
+
+def hold(row: Row) -> Hold:
+    """Return the hold of a row joined with its release, whose columns are `release_<name>`."""
+    named = {name.removeprefix("release_"): name for name in row if name.startswith("release_")}
+    release = {name: row[column] for name, column in named.items()}
+    return Hold(
+        **_without(row, "tenant", "scope", *named.values()),
+        scope=HoldScope(row["scope"]),
+        released=HoldRelease(**_without(release, "tenant")) if release["hold"] else None,
+    )
+
+
+def freeze(row: Row) -> Freeze:
+    """Return the frozen evidence of a row."""
+    return Freeze(**_without(row, "tenant"))
 
 
 def policy_version(row: Row) -> PolicyVersion:

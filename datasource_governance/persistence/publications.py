@@ -5,10 +5,17 @@ Source: ports.lifecycle, which says what each method promises.
 
 from collections.abc import Collection, Sequence
 
+from sqlalchemy import Text, bindparam
+
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.publication import Publication, PublicationState
 from datasource_governance.persistence import mapping, tables
 from datasource_governance.persistence.rows import Rows
+from datasource_governance.persistence.statements import lookup
+
+_ATTESTED = lookup(tables.publication, ("tenant", "attestation_id", "datasource")).where(
+    tables.publication.c.partition.is_not_distinct_from(bindparam("partition", type_=Text))
+)
 
 
 class PostgresPublications:
@@ -36,10 +43,13 @@ class PostgresPublications:
         self, attestation_id: str, datasource: str, partition: str
     ) -> Publication | None:
         """See ports.Publications."""
-        column = tables.publication.c.partition
-        named = {"attestation_id": attestation_id, "datasource": datasource}
-        query = self._rows.of(tables.publication, **named)
-        row = self._rows.first(query.where(column.is_not_distinct_from(partition or None)))
+        named = {
+            "tenant": self._rows.tenant,
+            "attestation_id": attestation_id,
+            "datasource": datasource,
+            "partition": partition or None,
+        }
+        row = self._rows.first(_ATTESTED, named)
         return mapping.publication(row) if row else None
 
     def list(

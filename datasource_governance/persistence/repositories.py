@@ -1,4 +1,4 @@
-"""Datasources, stages, decisions, materializations and the outbox in Postgres.
+"""Datasources, stages, decisions and materializations in Postgres.
 
 Source: ports.lifecycle, which says what each method promises.
 """
@@ -9,9 +9,12 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     JSON,
     Select,
+    Text,
     and_,
+    any_,
     bindparam,
     case,
     cast,
@@ -26,14 +29,14 @@ from sqlalchemy import (
 
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
-from datasource_governance.domain.event import Event
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
-from datasource_governance.domain.target import Target
+from datasource_governance.domain.target import Governance, Target
 from datasource_governance.persistence import mapping, tables
+from datasource_governance.persistence.governance import governance
 from datasource_governance.persistence.locks import Place
 from datasource_governance.persistence.rows import Row, Rows
 from datasource_governance.persistence.statements import lookup
@@ -41,17 +44,10 @@ from datasource_governance.persistence.statements import lookup
 _SCHEMA = lookup(tables.materialization, ("tenant", "id")).with_only_columns(
     tables.materialization.c.schema
 )
-_NEXT_EVENT = (
-    insert(tables.outbox)
-    .values(
-        number=select(func.coalesce(func.max(tables.outbox.c.number), 0) + 1)
-        .where(tables.outbox.c.tenant == bindparam("of_tenant"))
-        .where(tables.outbox.c.datasource == bindparam("of_datasource"))
-        .scalar_subquery()
-    )
-    .returning(tables.outbox.c.number)
+
+_ABOUT = lookup(tables.decision, ("tenant", "stage")).order_by(
+    tables.decision.c.decided_at, tables.decision.c.id
 )
-"""A number is taken under the datasource's lock, or else the unique key makes one writer wait."""
 
 
 @cache
@@ -62,7 +58,7 @@ def _stages(asked: Collection[str]) -> Select[Any]:
     if "datasource" in asked:
         query = query.where(table.c.datasource == bindparam("datasource"))
     if "state" in asked:
-        query = query.where(table.c.state.in_(bindparam("state", expanding=True)))
+        query = query.where(table.c.state == any_(bindparam("state", type_=ARRAY(Text))))
     if "partition" in asked:
         query = query.where(table.c.partition.is_not_distinct_from(bindparam("partition")))
     return query
@@ -77,6 +73,9 @@ class PostgresDatasources:
     def get(self, datasource: str, partition: str = "") -> Target:
         row = self._rows.find(tables.datasource, id=datasource)
         return self._target(self._rows.known(row, f"datasource {datasource!r}"), partition)
+
+    def governance(self, datasource: str, partition: str) -> Governance:
+        return governance(self._rows, datasource, partition)
 
     def get_for_update(self, datasource: str, partition: str = "") -> Target:
         row = self._locked(datasource)
@@ -170,6 +169,14 @@ class PostgresStages:
         row = self._rows.find(tables.stage, **created)
         return mapping.stage(row) if row else None
 
+    def last_read(self, datasource: str, origin: Sha256) -> Stage | None:
+        read = self._rows.of(tables.stage, datasource=datasource, origin=origin)
+        return next(iter(self._newest(read, None, 1)), None)
+
+    def version_read(self, stage: str) -> str | None:
+        row = self._rows.find(tables.origin_version, stage=stage)
+        return row["version"] if row else None
+
     def of_publication(self, publication: str) -> Stage | None:
         row = self._rows.find(tables.stage, publication=publication)
         return mapping.stage(row) if row else None
@@ -246,10 +253,12 @@ class PostgresStages:
         query = self._rows.of(table, datasource=datasource).where(table.c.id.in_(sorted(stages)))
         return {row["id"] for row in self._rows.all(query.with_only_columns(table.c.id))}
 
-    def add(self, stage: Stage, payload: bytes | None) -> None:
+    def add(self, stage: Stage, payload: bytes | None, version: str | None = None) -> None:
         self._rows.insert(tables.stage, mapping.partitioned_row(stage))
         if payload is not None:
             self._rows.insert(tables.stage_payload, {"stage": stage.id, "payload": payload})
+        if version is not None:
+            self._rows.insert(tables.origin_version, {"stage": stage.id, "version": version})
 
     def change_state(self, stage: Stage, state: StageState) -> None:
         self._rows.change(tables.stage, mapping.partitioned_row(replace(stage, state=state)))
@@ -268,9 +277,8 @@ class PostgresDecisions:
         self._rows = rows
 
     def about(self, stage: str) -> Sequence[Decision]:
-        table = tables.decision
-        query = self._rows.of(table, stage=stage).order_by(table.c.decided_at, table.c.id)
-        return [mapping.decision(row) for row in self._rows.all(query)]
+        rows = self._rows.all(_ABOUT, {"tenant": self._rows.tenant, "stage": stage})
+        return [mapping.decision(row) for row in rows]
 
     def about_any(self, stages: Collection[str]) -> Sequence[Decision]:
         table = tables.decision
@@ -372,21 +380,3 @@ class PostgresMaterializations:
         query = self._rows.of(tables.materialization_payload, materialization=materialization)
         row = self._rows.one(query, f"payload of materialization {materialization!r}")
         return bytes(row["payload"])
-
-
-class PostgresOutbox:
-    """See ports.outbox.Outbox."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-
-    def add(self, event: Event) -> None:
-        row = mapping.flat_row(event)
-        asked = {"of_tenant": self._rows.tenant, "of_datasource": event.datasource}
-        written = {"tenant": self._rows.tenant, **row, **asked}
-        number = self._rows.connection.execute(_NEXT_EVENT, written).scalar_one()
-        self._rows.note(tables.outbox, row | {"number": number})
-
-    def at(self, datasource: str, number: int) -> Event | None:
-        row = self._rows.find(tables.outbox, datasource=datasource, number=number)
-        return mapping.event(row) if row else None

@@ -7,7 +7,7 @@ Source: SPEC section 13.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Select, Table, and_, select
@@ -46,12 +46,13 @@ class Rows:
     def insert_together(self, *new: tuple[Table, Mapping[str, object]]) -> None:
         """Insert rows of several tables in one statement, and note them in that order.
 
-        They may refer to each other: references are looked at when the statement ends.
+        They may refer to each other: references are looked at when the statement ends. They go
+        with whatever is asked next, which tells what they are refused for.
         """
         rows = [{"tenant": self.tenant, **row} for _, row in new]
         tables = [table for table, _ in new]
         shapes = zip(tables, map(tuple, rows), strict=True)
-        self.connection.execute(statements.insertion(*shapes), statements.inserted(*rows))
+        self.connection.later(statements.insertion(*shapes), statements.inserted(*rows))
         for table, row in zip(tables, rows, strict=True):
             self.note(table, row)
 
@@ -67,6 +68,25 @@ class Rows:
             )
         )
 
+    def note_purge(self, table: Table, *key: str) -> None:
+        """Note that a payload was deleted by a statement of its own, by its key in the tenant."""
+        purged = (self.tenant, *key)
+        self.notes.append(
+            RowCommitment(table=table.name, key=purged, immutable=None, mutable=None, deleted=True)
+        )
+
+    def note_change(self, table: Table, row: Mapping[str, object]) -> None:
+        """Note the mutable columns of a row that a statement of its own wrote."""
+        complete = {"tenant": self.tenant, **row}
+        self.notes.append(
+            RowCommitment(
+                table=table.name,
+                key=row_key(table, complete),
+                immutable=None,
+                mutable=mutable_commitment(table, complete),
+            )
+        )
+
     def change(self, table: Table, row: Mapping[str, object], **was: object) -> None:
         """Write the mutable columns of one row, given whole, and note them.
 
@@ -77,21 +97,16 @@ class Rows:
         values = {column.name: complete[column.name] for column in mutable_columns(table)}
         key = {column.name: complete[column.name] for column in table.primary_key}
         matches = {f"is_{name}": value for name, value in {**key, **was}.items()}
-        statement = statements.change(table, tuple(was))
-        changed = self.connection.execute(statement, values | matches)
-        if changed.rowcount != 1:
-            raise GuardError(
-                f"the {table.name} was changed meanwhile; nothing was written, try again",
-                code="conflict",
-            )
-        self.notes.append(
-            RowCommitment(
-                table=table.name,
-                key=row_key(table, complete),
-                immutable=None,
-                mutable=mutable_commitment(table, complete),
-            )
-        )
+
+        def check(changed: list[dict[str, Any]]) -> None:
+            if len(changed) != 1:
+                raise GuardError(
+                    f"the {table.name} was changed meanwhile; nothing was written, try again",
+                    code="conflict",
+                )
+
+        self.connection.later(statements.change(table, tuple(was)), values | matches, check)
+        self.note_change(table, row)
 
     def find(self, table: Table, **equal: object) -> Row | None:
         """Return this tenant's row in which the columns equal the values, of which none is None."""
@@ -114,12 +129,15 @@ class Rows:
         self, query: Select[Any], parameters: Mapping[str, object] | None = None
     ) -> Row | None:
         """Return the first row of a query, or None."""
-        found = self.connection.execute(query, parameters).mappings().first()
-        return cast("Row | None", found)
+        return next(iter(self.all(query, parameters)), None)
 
-    def all(self, query: Select[Any], parameters: Mapping[str, object] | None = None) -> list[Row]:
-        """Return all rows of a query."""
-        return cast("list[Row]", self.connection.execute(query, parameters).mappings().all())
+    def all(
+        self, query: Select[Any], parameters: Mapping[str, object] | None = None
+    ) -> Sequence[Row]:
+        """Return all rows of a query. One that takes parameters is kept by whoever asks it."""
+        if parameters is not None:
+            return self.connection.run(query, parameters)
+        return cast("list[Row]", self.connection.execute(query).mappings().all())
 
     def one(self, query: Select[Any], what: str) -> Row:
         """Return the only row of a query.

@@ -1,10 +1,13 @@
 """Statements that are the same each time but for their values, built once for all.
 
 To build a statement from columns, and to recognise it as one that was compiled before, takes longer
-than to run it. What every transition runs is kept here by its shape, so that both happen once.
+than to run it. What every transition runs is kept here by its shape, so that both happen once, and
+the driver takes it as it was compiled.
 """
 
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -13,6 +16,7 @@ from sqlalchemy import (
     Insert,
     Select,
     Table,
+    TextClause,
     Update,
     and_,
     bindparam,
@@ -20,12 +24,36 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from datasource_governance.persistence.tables import mutable_columns
 
 Names = tuple[str, ...]
+Kept = Select[Any] | Insert | Update | TextClause
 Shape = tuple[Table, Names]
 """A table, and those of its columns that are meant."""
+_DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # its constructor says no types
+_PREPARED = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement as the driver takes it; `constants` are values that it was built with."""
+
+    text: bytes
+    constants: Mapping[str, object] = field(default_factory=dict)
+
+    def values(self, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        """Return what is sent with it."""
+        return {**self.constants, **parameters} if self.constants else parameters
+
+
+@lru_cache(maxsize=_PREPARED)
+def prepared(statement: Kept) -> Prepared:
+    """Compile a statement that is kept, once; another one of the same shape is another one."""
+    compiled = statement.compile(dialect=_DIALECT)
+    constants = {name: value for name, value in compiled.params.items() if value is not None}
+    return Prepared(str(compiled).encode(), constants)
 
 
 @cache
@@ -67,11 +95,12 @@ def change(table: Table, was: Names) -> Update:
     """Write the mutable columns of the row of a primary key.
 
     The parameters are `is_<column>` of the key and of `was`, what the row has to hold so far, and
-    the columns that are written.
+    the columns that are written. A row comes back where one was changed.
     """
     key = tuple(column.name for column in table.primary_key)
     written = {column.name: _of(table, column.name, "") for column in mutable_columns(table)}
-    return update(table).where(_equal(table, (*key, *was), "is_")).values(written)
+    changed = update(table).where(_equal(table, (*key, *was), "is_")).values(written)
+    return changed.returning(table.c.tenant)
 
 
 def _equal(table: Table, names: Names, prefix: str) -> ColumnElement[bool]:

@@ -3,7 +3,8 @@
 Source: ports.UnitOfWork; SPEC section 17 (roles, isolation).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Self
 
@@ -14,17 +15,19 @@ from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.deliveries import PostgresDeliveries
+from datasource_governance.persistence.holds import PostgresHolds
+from datasource_governance.persistence.outbox import PostgresOutbox
 from datasource_governance.persistence.publications import PostgresPublications
 from datasource_governance.persistence.repositories import (
     PostgresDatasources,
     PostgresDecisions,
     PostgresMaterializations,
-    PostgresOutbox,
     PostgresStages,
 )
+from datasource_governance.persistence.retention import PostgresRetention
 from datasource_governance.persistence.rows import Rows
 
-_NOW = text("SELECT governance.now()")
+_NOW = text("SELECT governance.now() AS now")
 
 
 class PostgresUnitOfWork:
@@ -40,22 +43,35 @@ class PostgresUnitOfWork:
         self.decisions = PostgresDecisions(self._rows)
         self.materializations = PostgresMaterializations(self._rows)
         self.publications = PostgresPublications(self._rows)
+        self.retention = PostgresRetention(self._rows)
+        self.holds = PostgresHolds(self._rows)
         self.authority = PostgresAuthority(self._rows)
         self.outbox = PostgresOutbox(self._rows)
         self.deliveries = PostgresDeliveries(self._rows)
         self.evidence = PostgresEvidence(self._rows)
 
     def __enter__(self) -> Self:
+        self._begin()
+        return self
+
+    def _begin(self, *, snapshot: bool = False) -> None:
         self._rows.begin()
         try:
-            self._connection.begin()
+            self._connection.begin(snapshot=snapshot)
         except BaseException:
             self._connection.close()
             raise
-        return self
 
     def __exit__(self, *failure: object) -> None:
         self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        self._begin(snapshot=True)
+        try:
+            yield self
+        finally:
+            self._connection.close()
 
     def commit(self) -> None:
         if self._rows.notes:
@@ -67,7 +83,8 @@ class PostgresUnitOfWork:
         return self._rows.locks.take_turn(name)
 
     def now(self) -> datetime:
-        instant: datetime = self._connection.execute(_NOW).scalar_one()
+        (clock,) = self._connection.run(_NOW, {})
+        instant: datetime = clock["now"]
         return instant
 
     def new_id(self) -> str:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pytest
+import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -36,6 +37,23 @@ values = st.recursive(
 )
 
 
+spelled_by_rfc8785 = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(min_value=-MAXIMUM_EXACT_INTEGER, max_value=MAXIMUM_EXACT_INTEGER)
+    | st.floats(min_value=-MAXIMUM_EXACT_INTEGER, max_value=MAXIMUM_EXACT_INTEGER)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=3).filter(lambda key: not key.endswith("$integer")), inner, max_size=6
+        )
+    ),
+    max_leaves=20,
+)
+"""What the RFC has a word for, so that nothing is tagged."""
+
+
 def typed(value):
     """Return what tells JSON values apart: Python takes True for 1, JSON does not."""
     if isinstance(value, dict):
@@ -60,6 +78,14 @@ def test_golden_documents_keep_their_bytes_and_digest(name):
 
 def test_there_are_golden_documents():
     assert len(NAMES) >= 6
+
+
+@given(spelled_by_rfc8785)
+@example({"\U0001f600": 1, "\ue000": 2, "\x00": 3, "a": 4, "": 5})
+@example("".join(map(chr, range(0x100))) + "\u2028\u2029\ufeff\uffff\U0010ffff")
+@example([1e-7, 5e-324, 0.1, 1.5e-10, -0.0, 4.0])
+def test_canonical_bytes_are_those_of_the_reference_implementation(value):
+    assert canonical_bytes(value) == rfc8785.dumps(value)
 
 
 @given(values)

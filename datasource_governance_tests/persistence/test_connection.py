@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import psycopg
@@ -19,6 +19,7 @@ from datasource_governance.errors import (
 from datasource_governance.persistence import connection as border
 from datasource_governance.persistence import tables
 from datasource_governance.persistence.connection import Connection, governance_engine
+from datasource_governance.persistence.statements import inserted, insertion
 from datasource_governance.persistence.upgrade import required_revision
 from datasource_governance_tests.postgres import (
     GovernanceDatabase,
@@ -44,6 +45,8 @@ DATASOURCE = {
     "revision": 0,
 }
 
+ADD_ACTOR = insertion((tables.actor, tuple(ACTOR)))
+ACTORS = select(tables.actor.c.id)
 TIMEOUTS = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
 
 
@@ -184,21 +187,28 @@ def test_a_refused_session_is_closed(
     assert [session.closed for session in sessions] == [True]
 
 
-@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+@pytest.mark.parametrize(
+    ("snapshot", "isolation"), [(False, "read committed"), (True, "repeatable read")]
+)
 @pytest.mark.parametrize("default", ["repeatable read", "serializable", "read uncommitted"])
 def test_isolation_is_what_was_asked_for_whatever_the_database_defaults_to(
-    governance_database: GovernanceDatabase, engine: Engine, default: str, isolation: str
+    governance_database: GovernanceDatabase,
+    engine: Engine,
+    default: str,
+    snapshot: bool,
+    isolation: str,
 ) -> None:
     run(
         governance_database,
         f"ALTER DATABASE {governance_database.name}"
         f" SET default_transaction_isolation = '{default}'",
     )
-    connection = Connection(engine, "default", isolation)
+    connection = Connection(engine, "default")
 
-    connection.begin()
+    connection.begin(snapshot=snapshot)
 
-    assert setting(connection, "transaction_isolation") == isolation.lower()
+    assert setting(connection, "transaction_isolation") == isolation
+    assert setting(connection, "transaction_read_only") == ("on" if snapshot else "off")
     connection.close()
 
 
@@ -239,16 +249,16 @@ def setting(connection: Connection, name: str) -> str:
     return connection.execute(text(f"SELECT current_setting('{name}', true)")).scalar_one()
 
 
-def test_another_isolation_than_asked_for_is_refused(engine: Engine) -> None:
-    def sabotage(session):
-        session.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
-
-    event.listen(engine, "begin", sabotage)
+def test_another_isolation_than_asked_for_is_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(border, "_ENTER", text("SELECT 'serializable' AS isolation"))
     connection = Connection(engine, "default")
+    connection.begin()
 
-    with pytest.raises(ServiceUnavailableError, match="READ COMMITTED"):
-        connection.begin()
+    error = refused(connection, text("SELECT 1"))
 
+    assert "READ COMMITTED" in str(error)
     connection.close()
 
 
@@ -396,7 +406,7 @@ def end_sessions(database: GovernanceDatabase) -> None:
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         f" WHERE usename = '{database.application_role}' AND datname = current_database()",
     )
-    assert ended == [(True,)]
+    assert set(ended) == {(True,)}
 
 
 def test_without_a_transaction_nothing_runs(engine: Engine) -> None:
@@ -409,3 +419,163 @@ def test_closing_twice_is_harmless(connection: Connection) -> None:
     connection.close()
 
     connection.close()
+
+
+def test_what_goes_later_has_gone_before_whatever_is_run_next(connection: Connection) -> None:
+    told: list[object] = []
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+    connection.later(ACTORS, {}, told.append)
+    assert told == []
+
+    rows = connection.run(ACTORS, {})
+
+    assert told == [rows] == [[{"id": CANARY}]]
+
+
+def test_what_goes_later_has_gone_before_a_statement_that_was_built_for_once(
+    connection: Connection,
+) -> None:
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+
+    assert connection.execute(select(tables.actor.c.id)).all() == [(CANARY,)]
+
+
+def test_what_goes_later_goes_with_the_commit_at_last(engine: Engine) -> None:
+    connection = Connection(engine, "default")
+    connection.begin()
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+
+    connection.commit()
+    connection.close()
+    connection.begin()
+
+    assert connection.run(ACTORS, {}) == [{"id": CANARY}]
+    connection.close()
+
+
+def test_whoever_objects_to_what_came_back_keeps_it_from_being_committed(engine: Engine) -> None:
+    def object_to(rows: list[dict[str, object]]) -> None:
+        raise GuardError(f"{len(rows)} rows", code="conflict")
+
+    connection = Connection(engine, "default")
+    connection.begin()
+    connection.later(ADD_ACTOR, inserted(ACTOR), object_to)
+
+    with pytest.raises(GuardError, match="0 rows"):
+        connection.commit()
+
+    connection.close()
+    connection.begin()
+    assert connection.run(ACTORS, {}) == []
+    connection.close()
+
+
+@pytest.mark.parametrize("end", [Connection.commit, lambda one: one.run(ACTORS, {})])
+def test_a_refusal_of_what_went_later_says_no_value_wherever_it_comes_out(
+    engine: Engine, caplog: pytest.LogCaptureFixture, end: Callable[[Connection], object]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "psycopg")
+    connection = Connection(engine, "default")
+    connection.begin()
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+    connection.later(ADD_ACTOR, inserted(ACTOR | {"id": f"{CANARY}\x00"}))
+
+    with pytest.raises(GovernanceError) as caught:
+        end(connection)
+
+    chainless(caught.value)
+    assert CANARY not in caplog.text
+    connection.close()
+    connection.begin()
+    assert connection.run(ACTORS, {}) == []
+    connection.close()
+
+
+def test_a_row_that_is_there_is_a_conflict_at_the_commit_it_went_with(engine: Engine) -> None:
+    connection = Connection(engine, "default")
+    connection.begin()
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+    connection.later(ADD_ACTOR, inserted(ACTOR))
+
+    with pytest.raises(GuardError) as caught:
+        connection.commit()
+
+    assert chainless(caught.value).facts == {"constraint": "actor_pkey"}
+    connection.close()
+
+
+def test_the_first_refusal_is_told_of_many_statements_that_went_together(engine: Engine) -> None:
+    connection = Connection(engine, "default")
+    for _ in range(10):
+        connection.begin()
+        for _ in range(30):
+            connection.later(ADD_ACTOR, inserted(ACTOR))
+
+        with pytest.raises(GuardError, match="actor_pkey"):
+            connection.commit()
+
+        connection.close()
+
+
+def test_a_text_that_cannot_go_with_the_commit_leaves_no_doubt(engine: Engine) -> None:
+    connection = Connection(engine, "default")
+    connection.begin()
+    connection.run(ADD_ACTOR, inserted(ACTOR))
+    connection.later(ADD_ACTOR, inserted(ACTOR | {"id": f"{CANARY}\x00"}))
+
+    with pytest.raises(InvalidArgumentError) as caught:
+        connection.commit()
+
+    chainless(caught.value)
+    connection.close()
+    connection.begin()
+    assert connection.run(ACTORS, {}) == []
+    connection.close()
+
+
+def test_a_lost_connection_is_not_replaced_in_the_midst_of_a_transaction(
+    governance_database: GovernanceDatabase, connection: Connection
+) -> None:
+    connection.run(ADD_ACTOR, inserted(ACTOR))
+    end_sessions(governance_database)
+
+    for _ in range(2):
+        with pytest.raises(ServiceUnavailableError):
+            connection.run(ACTORS, {})
+    with pytest.raises(ServiceUnavailableError):
+        connection.execute(select(tables.actor))
+    connection.close()
+    connection.begin()
+
+    assert connection.run(ACTORS, {}) == []
+
+
+def test_all_connections_that_broke_while_nobody_used_them_are_replaced(
+    governance_database: GovernanceDatabase, engine: Engine
+) -> None:
+    several = [Connection(engine, "default") for _ in range(3)]
+    for one in several:
+        one.begin()
+        one.run(ACTORS, {})
+    for one in several:
+        one.close()
+    end_sessions(governance_database)
+
+    for one in several:
+        one.begin()
+        assert one.run(ACTORS, {}) == []
+        one.close()
+
+
+def test_a_session_knows_what_it_prepared_after_a_rollback(connection: Connection) -> None:
+    prepared = text("SELECT count(*) AS n FROM pg_prepared_statements WHERE NOT from_sql")
+    for _ in range(10):
+        connection.run(ACTORS, {})
+        connection.close()
+        connection.begin()
+
+    (found,) = connection.run(prepared, {})
+
+    assert found["n"] > 0

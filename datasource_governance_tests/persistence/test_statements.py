@@ -1,5 +1,6 @@
 """Statements of one shape are one statement, and say by name which values they take."""
 
+from sqlalchemy import Text, bindparam, literal, select
 from sqlalchemy.dialects import postgresql
 
 from datasource_governance.persistence import tables
@@ -9,8 +10,10 @@ from datasource_governance.persistence.statements import (
     insertion,
     locking_lookup,
     lookup,
+    prepared,
 )
 
+NUMBERED = select(literal(7).label("seven"), bindparam("asked", type_=Text).label("asked"))
 KEY = ("tenant", "id")
 ACTOR = {"tenant": "t", "id": "dana", "display_name": "Dana", "created_at": None}
 RUN = {"tenant": "t", "run_id": "r", "attestation_id": "a"}
@@ -56,3 +59,20 @@ def test_a_change_writes_mutable_columns_where_the_key_and_what_was_there_match(
     written = {column.name for column in tables.mutable_columns(tables.datasource)}
 
     assert parameters(change(tables.datasource, ("revision",))) == expected | written
+
+
+def test_a_kept_statement_is_compiled_once():
+    assert prepared(lookup(tables.stage, KEY)) is prepared(lookup(tables.stage, KEY))
+
+
+def test_the_driver_gets_what_was_built_in_beside_what_is_given():
+    sent = prepared(NUMBERED)
+
+    assert b"%(asked)s" in sent.text
+    assert sorted(map(str, sent.values({"asked": "x"}).values())) == ["7", "x"]
+
+
+def test_a_statement_without_such_values_sends_what_is_given_as_it_is():
+    given = {"tenant": "t", "id": "dana"}
+
+    assert prepared(lookup(tables.stage, KEY)).values(given) is given

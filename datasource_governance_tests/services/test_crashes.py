@@ -1,4 +1,4 @@
-"""`kill -9` after every statement and commit of every transition, in a process of its own."""
+"""`kill -9` after every trip to the server of every transition, in a process of its own."""
 
 import hashlib
 from dataclasses import dataclass, replace

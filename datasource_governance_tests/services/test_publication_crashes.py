@@ -1,6 +1,6 @@
 """`kill -9` at every point of a publication: it happened whole or not at all; a retry completes it.
 
-The points are every statement and commit, and every step by which an artifact comes to its place.
+The points are every trip to the server, and every step by which an artifact comes to its place.
 """
 
 import signal
@@ -49,7 +49,7 @@ STEPS_OF_A_PUBLICATION = {
     "datasource_governance.persistence.repositories:PostgresDatasources": (
         *("get_for_update", "move"),
     ),
-    "datasource_governance.persistence.repositories:PostgresOutbox": ("add",),
+    "datasource_governance.persistence.outbox:PostgresOutbox": ("add",),
     "datasource_governance.persistence.chains:PostgresEvidence": ("append",),
     "datasource_governance.persistence.connection:Connection": ("commit",),
 }
