@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from datasource_governance.domain.launch import RunLaunch, run_config_hash
+from datasource_governance.domain.launch import RETENTION_APPLY_JOB, RunLaunch, run_config_hash
 from datasource_governance.orchestration.jobs import promotion_run_config, stage_run_config
 
 
@@ -40,6 +40,19 @@ def publication_launch(datasource: str = "orders", run_id: str = "run-3", **chan
         RunLaunch(
             run_id=run_id,
             job=f"publish_{datasource}",
+            assets=(),
+            config_hash=run_config_hash({}),
+        ),
+        **changes,
+    )
+
+
+def retention_launch(run_id: str = "run-4", **changes) -> RunLaunch:
+    """Return a launch of the job that applies a retention plan."""
+    return replace(
+        RunLaunch(
+            run_id=run_id,
+            job=RETENTION_APPLY_JOB,
             assets=(),
             config_hash=run_config_hash({}),
         ),

@@ -28,6 +28,7 @@ from datasource_governance.persistence.provisioning import (
     provision,
     reader_role,
     restrict,
+    retention_role,
 )
 from datasource_governance.persistence.upgrade import upgrade
 
@@ -61,6 +62,7 @@ class GovernanceDatabase:
     application_role: str
     owner_role: str
     reader_role: str
+    retention_role: str
 
 
 def unique_name(kind: str) -> str:
@@ -86,7 +88,7 @@ def drop_database(connection: psycopg.Connection, database: str) -> None:
 
 def drop_provisioned(admin_url: str, governance: str, dagster: str) -> None:
     """Remove everything that `provision` made."""
-    named = (owner_role, application_role, reader_role)
+    named = (owner_role, application_role, reader_role, retention_role)
     roles = (*(role(governance) for role in named), dagster_role(dagster))
     with admin_connection(admin_url) as connection:
         drop_database(connection, governance)
@@ -180,6 +182,7 @@ def cloned_governance(
             application_role=application,
             owner_role=owner,
             reader_role=reader,
+            retention_role=retention_role(template.governance),
         )
 
 

@@ -33,6 +33,7 @@ class Action(StrEnum):
     """What an attestation can be about."""
 
     STAGE_CREATE = "stage.create"
+    STAGE_REFRESH = "stage.refresh"
     STAGE_APPROVE = "stage.approve"
     STAGE_REJECT = "stage.reject"
     STAGE_PROMOTE = "stage.promote"
@@ -43,6 +44,10 @@ class Action(StrEnum):
     KEY_REVOKE = "key.revoke"
     ACTOR_GRANT = "actor.grant"
     ACTOR_WITHDRAW = "actor.withdraw"
+    HOLD_PLACE = "hold.place"
+    HOLD_RELEASE = "hold.release"
+    MATERIALIZATION_FREEZE = "materialization.freeze"
+    RETENTION_APPLY = "retention.apply"
 
 
 OWN_KEY_ONLY = frozenset(
@@ -52,9 +57,14 @@ OWN_KEY_ONLY = frozenset(
         Action.KEY_REVOKE,
         Action.ACTOR_GRANT,
         Action.ACTOR_WITHDRAW,
+        Action.HOLD_RELEASE,
+        Action.RETENTION_APPLY,
     }
 )
-"""What a gateway key attests for nobody: a stolen one changes neither authority nor policies."""
+"""What a gateway key attests for nobody.
+
+A stolen one changes neither authority nor policies, and neither lifts a hold nor destroys.
+"""
 
 
 class KeyKind(StrEnum):

@@ -15,9 +15,11 @@ from typing import Generic, TypeVar
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.csv_options import CsvOptions
+from datasource_governance.domain.origin import ORIGIN, Origin
 from datasource_governance.domain.policy_keys import (
     FIELD_NAME,
     Different,
+    ExactlyOne,
     Key,
     Record,
     read_document,
@@ -67,8 +69,9 @@ class Datasource:
     """One declared datasource.
 
     `folder` is where deliveries are put, relative to the state directory; None: nothing is
-    delivered as files. A policy that is None is not declared. With `allow_supplied_policy` an
-    output may bring the quality policy it is validated by.
+    delivered as files. `origin` is what a refresh reads again. A policy that is None is not
+    declared. With `allow_supplied_policy` an output may bring the quality policy it is validated
+    by.
     """
 
     id: str
@@ -78,6 +81,7 @@ class Datasource:
     kinds: tuple[str, ...]
     tags: Mapping[str, str]
     folder: str | None
+    origin: Origin | None
     csv: CsvOptions
     promote: Promote
     quality_policy: QualityPolicy | None
@@ -169,7 +173,12 @@ _FOLDER = Text(
     pattern=r"(?!\.\.(/|$))[^/\\]+(/(?!\.\.(/|$))[^/\\]+)*/?",
 )
 
-_SOURCE = Record(keys=(Key("folder", _FOLDER, required=True),), build=lambda folder: folder)
+_SOURCE = Record(
+    keys=(Key("folder", _FOLDER), Key("origin", ORIGIN)),
+    build=dict[str, object],
+    constraints=(ExactlyOne(("folder", "origin")),),
+)
+_NO_SOURCE: Mapping[str, object] = MappingProxyType({"folder": None, "origin": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,15 +220,27 @@ _CSV_KEYS = Record(
 class _PublishedOrDelivered:
     """What is published is never delivered, and becomes current when it passes or is approved."""
 
-    def check(self, _given: Collection[str], values: Mapping[str, object], place: Place) -> None:
+    def check(self, given: Collection[str], values: Mapping[str, object], place: Place) -> None:
         if values["kind"] is not DatasourceKind.PUBLISHED:
             return
-        unfit = {"source": values["source"], "promote": values["promote"] is Promote.AUTOMATIC}
+        unfit = {"source": "source" in given, "promote": values["promote"] is Promote.AUTOMATIC}
         for name in (name for name, is_given in unfit.items() if is_given):
             message = (
                 f"{name} is about deliveries, which kind {DatasourceKind.PUBLISHED} has none of"
             )
             place.report("conflicting_keys", message, "kind", name)
+
+
+@dataclass(frozen=True, slots=True)
+class _OriginIsCached:
+    """Only what is cached is re-read from an origin."""
+
+    def check(self, _given: Collection[str], values: Mapping[str, object], place: Place) -> None:
+        source, kind = values["source"], values["kind"]
+        has_origin = isinstance(source, Mapping) and source["origin"] is not None
+        if has_origin and kind is DatasourceKind.STATIC:
+            message = f"an origin is re-read by a refresh: it is for kind {DatasourceKind.CACHED}"
+            place.at("source").report("conflicting_keys", message, "kind", "origin")
 
 
 _UNGOVERNED = {
@@ -271,14 +292,12 @@ def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
                 MapOf(key=_TAG_KEY, item=_TAG_VALUE, expected="an object of texts"),
                 default=MappingProxyType({}),
             ),
-            Key("source", _SOURCE),
+            Key("source", _SOURCE, default=_NO_SOURCE),
             Key("csv", _Csv(), default=CsvOptions()),
             Key("promote", Choice(Promote), default=Promote.MANUAL),
             Key("governance", governance, default=_UNGOVERNED),
         ),
-        build=lambda source, governance, **values: Datasource(
-            folder=source, **governance, **values
-        ),
-        constraints=(_PublishedOrDelivered(),),
+        build=lambda source, governance, **values: Datasource(**source, **governance, **values),
+        constraints=(_PublishedOrDelivered(), _OriginIsCached()),
         named_by="id",
     )

@@ -15,7 +15,12 @@ EXPIRING = "stage.expiring"
 """Kind of the event that an approval of a waiting stage expires soon."""
 EVENT_TYPES = (
     "datasource.governance.applied",
+    "datasource.hold.placed",
+    "datasource.hold.released",
+    "datasource.materialization.frozen",
+    "datasource.materialization.purged",
     "datasource.publication.published",
+    "datasource.retention.applied",
     "datasource.stage.created",
     "datasource.stage.decided",
     "datasource.stage.expiring",

@@ -67,20 +67,25 @@ def _cell(value: Cell) -> tuple[bytes, bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCommitment:
-    """What an entry says about one row. `immutable` is given when the row is born, else None."""
+    """What an entry says about one row. `immutable` is given when the row is born, else None.
+
+    `deleted`: the row, which is a payload, was purged; nothing else is ever deleted.
+    """
 
     table: str
     key: Key
     immutable: Sha256 | None
     mutable: Sha256 | None
+    deleted: bool = False
 
     def document(self) -> dict[str, Json]:
-        """Return the JSON form kept in an entry's body."""
+        """Return the JSON form kept in an entry's body; `deleted` is in it only where true."""
         return {
             "table": self.table,
             "key": list(self.key),
             "immutable": self.immutable,
             "mutable": self.mutable,
+            **({"deleted": True} if self.deleted else {}),
         }
 
 
@@ -130,6 +135,7 @@ class Entry:
                     key=tuple(str(part) for part in row["key"]),  # type: ignore[union-attr]  # a list, as tested
                     immutable=_hash_or_none(row.get("immutable")),
                     mutable=_hash_or_none(row.get("mutable")),
+                    deleted=row.get("deleted") is True,
                 )
 
 
@@ -305,31 +311,22 @@ def _head_breaks(entries: Sequence[Entry], head: Head | None) -> list[Break]:
     return []
 
 
-Rows = Mapping[tuple[str, Key], tuple[Sha256, Sha256 | None]]
-"""(table, key) to the commitments (immutable, mutable) of the row as it is now."""
+RowState = tuple[Sha256, Sha256 | None]
+"""The commitments (immutable, mutable) of a row at one time."""
+Place = tuple[str, Key]
+"""A table and a key in it."""
+Committed = dict[Place, RowState | None]
+"""What the chains say of rows; None stands for a payload that was purged."""
+_PURGEABLE = frozenset({"stage_payload", "materialization_payload"})
 
 
-def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
+def find_row_breaks(committed: Committed, present: Mapping[Place, RowState]) -> list[Break]:
     """Hold the rows that are there against what the chains say about them."""
-    breaks: list[Break] = []
-    for place, (immutable, mutable) in committed.items():
-        table, key = place
-        if place not in present:
-            breaks.append(
-                _broken(BreakKind.MISSING_ROW, table, key, "evidence speaks of it, it is gone")
-            )
-            continue
-        now_immutable, now_mutable = present[place]
-        if now_immutable != immutable:
-            breaks.append(
-                _broken(BreakKind.ALTERED_ROW, table, key, "what never changes was changed")
-            )
-        elif now_mutable != mutable:
-            breaks.append(
-                _broken(
-                    BreakKind.ALTERED_ROW, table, key, "it is not as the last transition left it"
-                )
-            )
+    breaks = [
+        _broken(kind, *place, message)
+        for place, said in committed.items()
+        for kind, message in _row_break(said, present.get(place))
+    ]
     breaks += [
         _broken(BreakKind.ORPHAN_ROW, table, key, "no evidence speaks of it")
         for table, key in present
@@ -338,16 +335,34 @@ def find_row_breaks(committed: Rows, present: Rows) -> list[Break]:
     return sorted(breaks, key=lambda one: (one.table, one.key))
 
 
-def fold_rows(committed: dict[tuple[str, Key], tuple[Sha256, Sha256 | None]], entry: Entry) -> None:
-    """Take over into `committed` what one more entry says about rows.
+def _row_break(said: RowState | None, now: RowState | None) -> Iterator[tuple[BreakKind, str]]:
+    """Yield what is wrong with a row that evidence speaks of: one thing, or nothing."""
+    if said is None:
+        if now is not None:
+            yield BreakKind.ORPHAN_ROW, "evidence says it was purged, and it is there"
+    elif now is None:
+        yield BreakKind.MISSING_ROW, "evidence speaks of it, it is gone"
+    elif now[0] != said[0]:
+        yield BreakKind.ALTERED_ROW, "what never changes was changed"
+    elif now[1] != said[1]:
+        yield BreakKind.ALTERED_ROW, "it is not as the last transition left it"
+
+
+def fold_rows(committed: Committed, entry: Entry) -> None:
+    """Take over into `committed` what one more entry says about rows; None if it was purged.
 
     What was first said of the columns that never change holds for ever: a later entry that speaks
-    of them again would make an edited row look right.
+    of them again would make an edited row look right. A purge holds for ever, too, and counts for
+    payloads alone: of anything else it would hide that a row is gone.
     """
     for row in entry.rows():
         place = (row.table, row.key)
-        immutable = committed[place][0] if place in committed else row.immutable or Sha256("")
-        committed[place] = (immutable, row.mutable)
+        if row.deleted and row.table in _PURGEABLE:
+            committed[place] = None
+            continue
+        first = committed.get(place, (row.immutable or Sha256(""), None))
+        if first is not None:
+            committed[place] = (first[0], row.mutable)
 
 
 def check_unbroken(breaks: Sequence[Break]) -> None:

@@ -12,10 +12,18 @@ from dataclasses import dataclass
 
 from datasource_governance.domain.canonical import Sha256, document_digest
 
+RETENTION_APPLY_JOB = "apply_retention_plan"
+"""Name of the job that applies a retention plan, of whatever datasources."""
+
 
 def stage_job_name(datasource: str) -> str:
     """Return the name of the job that stages a delivery."""
     return f"stage_{datasource}"
+
+
+def refresh_job_name(datasource: str) -> str:
+    """Return the name of the job that reads the origin of a datasource into a stage."""
+    return f"refresh_stage_{datasource}"
 
 
 def promotion_job_name(datasource: str) -> str:
@@ -42,8 +50,9 @@ class RunLaunch:
     config_hash: Sha256
 
     def stages(self, datasource: str) -> bool:
-        """Tell whether whoever launched it meant to stage a delivery of a datasource."""
-        return self._means(stage_job_name(datasource), f"{datasource}/stage")
+        """Tell whether whoever launched it meant to stage a delivery, or what an origin says."""
+        jobs = (stage_job_name(datasource), refresh_job_name(datasource))
+        return any(self._means(job, f"{datasource}/stage") for job in jobs)
 
     def promotes(self, datasource: str) -> bool:
         """Tell whether whoever launched it meant to promote a stage of a datasource."""
@@ -52,6 +61,10 @@ class RunLaunch:
     def publishes(self, datasource: str) -> bool:
         """Tell whether whoever launched it meant to publish an output for a datasource."""
         return self._means(publication_job_name(datasource), f"{datasource}/current")
+
+    def applies_retention(self) -> bool:
+        """Tell whether whoever launched it meant to apply a retention plan."""
+        return self.job == RETENTION_APPLY_JOB
 
     def _means(self, job: str, asset: str) -> bool:
         return asset in self.assets if self.assets else job == self.job

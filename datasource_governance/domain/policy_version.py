@@ -11,6 +11,7 @@ from functools import lru_cache
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json, Sha256, load_object
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
+from datasource_governance.domain.retention_policy import RetentionPolicy, parse_retention_policy
 from datasource_governance.errors import GuardError
 
 _KEPT = 256
@@ -73,6 +74,18 @@ def recorded_approval_policy(version: PolicyVersion) -> ApprovalPolicy:
     """
     given = {name: value for name, value in _recorded(version).items() if value is not None}
     policy = parse_approval_policy(given)
+    _check_hash(version, policy.hash)
+    return policy
+
+
+@lru_cache(maxsize=_KEPT)
+def recorded_retention_policy(version: PolicyVersion) -> RetentionPolicy:
+    """Return the retention policy that a recorded version holds.
+
+    Raises:
+        GuardError: code `evidence_chain_broken` when the text is not the one that was hashed.
+    """
+    policy = parse_retention_policy(_recorded(version))
     _check_hash(version, policy.hash)
     return policy
 

@@ -4,6 +4,7 @@
     awaiting_approval --reject--> rejected
     ready, awaiting_approval --promote--> promoted
     ready, awaiting_approval --another materialization became current--> superseded
+    any of these --a retention plan is applied--> deleted
 
 A quorum changes no state and a policy change writes nothing: while the hashes that a stage is bound
 to differ from the target's, deciding and promoting are refused (`stage_outdated`).
@@ -55,6 +56,8 @@ class Stage:
 
     A stage that a producer's output waits in names its `publication`; where the payload is an
     artifact, `artifact` is its reference in canonical bytes, and nothing is kept inline.
+
+    A stage that a refresh made has the hash of its `origin`'s definition.
     """
 
     id: str
@@ -82,6 +85,7 @@ class Stage:
     publication: str | None = None
     partition: str = ""
     artifact: bytes | None = None
+    origin: Sha256 | None = None
 
     def fingerprint(self, tenant: str) -> Sha256:
         """Return the digest that identifies what is decided about (SPEC section 6)."""
@@ -125,13 +129,17 @@ def stage_fingerprint(identity: Mapping[str, Json]) -> Sha256:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What arrived and who is proven to have brought it. `creator` may be `unattested`."""
+    """What arrived and who is proven to have brought it. `creator` may be `unattested`.
+
+    `origin` is the hash of the definition of the origin that a refresh read it from.
+    """
 
     name: str
     sha256: Sha256
     payload_sha256: Sha256
     creator: ActorId
     attestation_id: str | None
+    origin: Sha256 | None = None
 
 
 def new_stage(
@@ -169,6 +177,7 @@ def new_stage(
         validation_hash=validation_hash(kept),
         created_at=now,
         state=_first_state(validation.outcome, approval_required=required),
+        origin=delivery.origin,
     )
 
 

@@ -30,8 +30,8 @@ FINGERPRINT = "datasourceGovernancePayloadV1"
 """Name of the digest that is the payload's fingerprint, beside that of its bytes."""
 _MOVES = ("state", "disposition")
 """What later transitions change, so that no statement about a promotion can hold it."""
-_PUBLISHED = ("publication", "partition", "artifact")
-"""What only an output of a producer has; without a value it counts as no column."""
+_ADDED = ("publication", "partition", "artifact", "origin")
+"""What only an output of a producer, or a stage of an origin, has; null counts as no column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def _columns(row: Stage | Materialization) -> dict[str, object]:
     return {
         name: _text(value)
         for name, value in asdict(row).items()
-        if name not in _MOVES and (value or name not in _PUBLISHED)
+        if name not in _MOVES and (value or name not in _ADDED)
     }
 
 

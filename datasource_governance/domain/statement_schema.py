@@ -27,12 +27,17 @@ _PUBLISHED: dict[str, Schema] = {"publication": _TEXT, "partition": _TEXT, "arti
 """What only an output of a producer has: where it is left out, there is none."""
 
 
+_REFRESHED: dict[str, Schema] = {"origin": _DIGEST}
+"""What only a stage of an origin has: the hash of the origin's definition."""
+_ADDED = _PUBLISHED | _REFRESHED
+
+
 def _object(description: str, **properties: Schema) -> Schema:
     return {
         "type": "object",
         "description": description,
         "properties": properties,
-        "required": sorted(properties.keys() - _PUBLISHED.keys()),
+        "required": sorted(properties.keys() - _ADDED.keys()),
         "additionalProperties": False,
     }
 
@@ -81,7 +86,7 @@ _STAGE = _object(
     validation=_JSON,
     validation_hash=_DIGEST,
     created_at=_INSTANT,
-    **_PUBLISHED,
+    **_ADDED,
 )
 _APPROVAL = _object(
     "The quorum that held at the promotion, with every decision that did not count and why.",

@@ -3,6 +3,8 @@
 Source: SPEC section 7, last paragraph; section 6 (creator, launches); section 17 (grants, keys).
 """
 
+from collections.abc import Collection
+
 from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.approval import Decision, Subject, Verdict
 from datasource_governance.domain.attestation import (
@@ -14,12 +16,19 @@ from datasource_governance.domain.attestation import (
 )
 from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.launch import RunLaunch
+from datasource_governance.domain.retention_plan import targets_hash
 
 
 def delivery_subject(datasource: str, file_sha256: Sha256) -> dict[str, Json]:
     """Return what a creator signs: this file, for this datasource."""
     return {"datasource": datasource, "file_sha256": file_sha256}
+
+
+def refresh_subject(datasource: str, origin: Sha256) -> dict[str, Json]:
+    """Return what a creator signs: whatever this origin says now, for this datasource."""
+    return {"datasource": datasource, "origin": origin}
 
 
 def decision_subject(subject: Subject, reason: str) -> dict[str, Json]:
@@ -145,3 +154,32 @@ def grant_subject(actor: ActorId, role: Role, datasource: str | None) -> dict[st
 def withdrawal_subject(grant_id: str) -> dict[str, Json]:
     """Return what an administrator signs to withdraw authority."""
     return {"grant": grant_id}
+
+
+def apply_retention_subject(plan_hash: str, targets: Collection[str] | None) -> dict[str, Json]:
+    """Return what an administrator signs to destroy targets of a plan; None: all not blocked."""
+    return {"plan": plan_hash, "targets": None if targets is None else targets_hash(targets)}
+
+
+def hold_subject(datasource: str, scope: HoldScope, subject: str, reason: str) -> dict[str, Json]:
+    """Return what an operator signs to place a hold, with the reason's hash."""
+    return {
+        "datasource": datasource,
+        "scope": str(scope),
+        "held": subject,
+        "reason_hash": reason_hash(reason),
+    }
+
+
+def release_subject(hold: str, reason: str) -> dict[str, Json]:
+    """Return what an administrator signs to release a hold, with the reason's hash."""
+    return {"hold": hold, "reason_hash": reason_hash(reason)}
+
+
+def freeze_subject(datasource: str, materialization: str, reason: str) -> dict[str, Json]:
+    """Return what an operator signs to make a materialization frozen evidence."""
+    return {
+        "datasource": datasource,
+        "materialization": materialization,
+        "reason_hash": reason_hash(reason),
+    }

@@ -43,6 +43,11 @@ def reader_role(database: str) -> str:
     return f"{database}_reader"
 
 
+def retention_role(database: str) -> str:
+    """Return the name of the role that the application has to become to purge a payload."""
+    return f"{database}_retention"
+
+
 def dagster_role(database: str) -> str:
     """Return the name of the role that Dagster signs in as, which owns Dagster's database."""
     return f"{database}_dagster"
@@ -102,7 +107,8 @@ def _provision(
         _check_owners(connection, {governance: owner, dagster: dagster_role(dagster)})
 
         _ensure_role(connection, owner, login=False)
-        _ensure_role(connection, reader_role(governance), login=False)
+        for role in (reader_role(governance), retention_role(governance)):
+            _ensure_role(connection, role, login=False)
         governance_url = _ensure_login(
             connection,
             admin.set(username=application, database=governance),
@@ -114,6 +120,7 @@ def _provision(
             previous.dagster_url if previous else None,
         )
         _settle(connection, governance, dagster)
+        _let_become(connection, application, retention_role(governance))
         with connect(admin.set(database=governance)) as inside:
             _ensure_schema(inside, owner)
 
@@ -146,11 +153,11 @@ def _check_owners(connection: psycopg.Connection, owners: Mapping[str, str]) -> 
 def _ensure_role(connection: psycopg.Connection, role: str, *, login: bool) -> None:
     found = connection.execute(
         "SELECT rolcanlogin,"
-        " rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls"
+        " rolinherit OR rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls"
         " FROM pg_roles WHERE rolname = %s",
         (role,),
     ).fetchone()
-    attributes = sql.SQL("LOGIN" if login else "NOLOGIN")
+    attributes = sql.SQL("LOGIN NOINHERIT" if login else "NOLOGIN NOINHERIT")
     if found is None:
         create = sql.SQL("CREATE ROLE {} {}")
         connection.execute(create.format(sql.Identifier(role), attributes))
@@ -159,6 +166,12 @@ def _ensure_role(connection: psycopg.Connection, role: str, *, login: bool) -> N
             "ALTER ROLE {} {} NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
         )
         connection.execute(alter.format(sql.Identifier(role), attributes))
+
+
+def _let_become(connection: psycopg.Connection, role: str, other: str) -> None:
+    """Let a role become another one; as roles inherit nothing, only by saying so."""
+    grant = sql.SQL("GRANT {} TO {}")
+    connection.execute(grant.format(sql.Identifier(other), sql.Identifier(role)))
 
 
 def _ensure_login(connection: psycopg.Connection, url: URL, previous: str | None) -> URL:

@@ -26,13 +26,19 @@ from datasource_governance.domain.attestation import (
 )
 from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.evidence import TENANT_CHAIN, Break, BreakKind
+from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.policy_version import PolicySource
 from datasource_governance.domain.producer_evidence import evidence_hash
 from datasource_governance.domain.publication import request_hash
 from datasource_governance.domain.subjects import (
+    apply_retention_subject,
     delivery_subject,
+    freeze_subject,
+    hold_subject,
     publication_subject,
+    refresh_subject,
+    release_subject,
     stated_launch,
     states_decision,
 )
@@ -79,6 +85,10 @@ def _unsigned_rows(
         (tables.role_grant, _signed_grant),
         (tables.actor_key, _signed_key),
         (tables.run_attestation, _signed_run),
+        (tables.retention_application, _signed_application),
+        (tables.legal_hold, _signed_hold),
+        (tables.hold_release, _signed_release),
+        (tables.frozen_evidence, _signed_freeze),
     ]
     founding = _founding(rows)
     for table, is_signed in checks:
@@ -162,6 +172,9 @@ def _signed_stage(row: Row, signed: _Signed) -> bool:
         return False
     if signed.launch is not None:
         return signed.launch.stages(row["datasource"])
+    if row["origin"] is not None:
+        origin = refresh_subject(row["datasource"], row["origin"])
+        return _says(signed.claims, Action.STAGE_REFRESH, origin)
     subject = delivery_subject(row["datasource"], row["delivery_sha256"])
     return _says(signed.claims, Action.STAGE_CREATE, subject)
 
@@ -204,6 +217,38 @@ def _signed_promotion(row: Row, signed: _Signed) -> bool:
 
 def _signed_run(row: Row, signed: _Signed) -> bool:
     return signed.launch is not None and bool(signed.launch.run_id == row["run_id"])
+
+
+def _signed_application(row: Row, signed: _Signed) -> bool:
+    if signed.claims.actor != row["actor"]:
+        return False
+    if signed.launch is not None:
+        return signed.launch.applies_retention() and bool(signed.launch.run_id == row["run_id"])
+    said = (
+        {**apply_retention_subject(row["plan"], None), "targets": targets}
+        for targets in (None, row["targets"])
+    )
+    return any(_says(signed.claims, Action.RETENTION_APPLY, subject) for subject in said)
+
+
+def _signed_hold(row: Row, signed: _Signed) -> bool:
+    if row["scope"] not in set(HoldScope):
+        return False
+    scope = HoldScope(row["scope"])
+    subject = hold_subject(row["datasource"], scope, row["subject"], row["reason"])
+    return signed.claims.actor == row["actor"] and _says(signed.claims, Action.HOLD_PLACE, subject)
+
+
+def _signed_release(row: Row, signed: _Signed) -> bool:
+    subject = release_subject(row["hold"], row["reason"])
+    is_own = signed.claims.actor == row["actor"]
+    return is_own and _says(signed.claims, Action.HOLD_RELEASE, subject)
+
+
+def _signed_freeze(row: Row, signed: _Signed) -> bool:
+    subject = freeze_subject(row["datasource"], row["materialization"], row["reason"])
+    is_own = signed.claims.actor == row["actor"]
+    return is_own and _says(signed.claims, Action.MATERIALIZATION_FREEZE, subject)
 
 
 def _signed_grant(row: Row, signed: _Signed) -> bool:

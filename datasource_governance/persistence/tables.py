@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-REVISION = "0003"
+REVISION = "0005"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
 metadata = MetaData(schema="governance")
@@ -144,9 +144,12 @@ stage = _table(
     _added("publication"),
     _added("partition"),
     _added("artifact", LargeBinary),
+    _added("origin"),
 )
 
 stage_payload = _table("stage_payload", _key("stage"), _set("payload", LargeBinary))
+
+origin_version = _table("origin_version", _key("stage"), _set("version"))
 
 decision = _table(
     "decision",
@@ -220,6 +223,72 @@ current_partition = _table(
     _mutable("revision", BigInteger),
 )
 
+retention_plan = _table(
+    "retention_plan",
+    _key("hash"),
+    _optional("datasource"),
+    _set("as_of", _INSTANT),
+    _set("body", LargeBinary),
+    _set("planned_by"),
+    _set("created_at", _INSTANT),
+)
+
+retention_application = _table(
+    "retention_application",
+    _key("plan"),
+    _set("actor"),
+    _set("attestation_id"),
+    _optional("run_id"),
+    _set("targets"),
+    _set("applied_at", _INSTANT),
+)
+
+disposition = _table(
+    "disposition",
+    _key("kind"),
+    _key("subject"),
+    _set("plan"),
+    _set("datasource"),
+    _set("retention_class"),
+    _set("action"),
+    _set("state_before"),
+    _set("disposed_at", _INSTANT),
+)
+
+legal_hold = _table(
+    "legal_hold",
+    _key("id"),
+    _set("datasource"),
+    _set("scope"),
+    _set("subject"),
+    _set("reason"),
+    _set("actor"),
+    _set("grant_id"),
+    _set("attestation_id"),
+    _set("placed_at", _INSTANT),
+)
+
+hold_release = _table(
+    "hold_release",
+    _key("hold"),
+    _set("actor"),
+    _set("grant_id"),
+    _set("reason"),
+    _set("attestation_id"),
+    _set("released_at", _INSTANT),
+)
+
+frozen_evidence = _table(
+    "frozen_evidence",
+    _key("materialization"),
+    _set("datasource"),
+    _set("reason"),
+    _set("actor"),
+    _set("grant_id"),
+    _set("attestation_id"),
+    _set("frozen_at", _INSTANT),
+)
+
 outbox = _table(
     "outbox",
     _key("id"),
@@ -281,10 +350,17 @@ GOVERNED = (
     publication,
     stage,
     stage_payload,
+    origin_version,
     decision,
     materialization,
     materialization_payload,
     current_partition,
+    retention_plan,
+    retention_application,
+    disposition,
+    legal_hold,
+    hold_release,
+    frozen_evidence,
     outbox,
 )
 """The tables whose rows evidence speaks about, in an order that foreign keys allow."""

@@ -19,6 +19,7 @@ from datasource_governance.persistence.provisioning import (
     application_role,
     owner_role,
     reader_role,
+    retention_role,
 )
 
 _LOCK_SECONDS = 5
@@ -62,6 +63,7 @@ def _upgrade(admin: URL, database: str) -> None:
         config.attributes["connection"] = connection
         config.attributes["application_role"] = application_role(database)
         config.attributes["reader_role"] = reader_role(database)
+        config.attributes["retention_role"] = retention_role(database)
         command.upgrade(config, "head")
 
 

@@ -18,6 +18,7 @@ from datasource_governance.domain.checkpoint import (
 )
 from datasource_governance.domain.evidence import (
     Break,
+    Committed,
     Entry,
     Head,
     find_chain_breaks,
@@ -26,8 +27,9 @@ from datasource_governance.domain.evidence import (
 )
 from datasource_governance.domain.witness import ONLY_BY_CHECKPOINT, Witness
 from datasource_governance.persistence.authority import PostgresAuthority
-from datasource_governance.persistence.chains import PostgresEvidence, RowCommitments
+from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.destruction import find_unaccounted, find_unplanned
 from datasource_governance.persistence.rows import Rows
 from datasource_governance.persistence.signatures import find_unsigned
 
@@ -96,8 +98,8 @@ def verify_evidence(
     """
     witness = Witness(tenant)
     breaks = [] if kept is None else _hold(witness, kept, tenant, _trusted(engine, tenant, kept))
-    connection = Connection(engine, tenant, "REPEATABLE READ")
-    connection.begin()
+    connection = Connection(engine, tenant)
+    connection.begin(snapshot=True)
     try:
         return _verify(Rows(connection, tenant), witness, breaks, progress)
     finally:
@@ -139,7 +141,7 @@ def _verify(
     evidence = PostgresEvidence(rows)
     stored = evidence.heads()
     heads = dict(stored)
-    committed: RowCommitments = {}
+    committed: Committed = {}
     chains = count = 0
     chain: list[Entry] = []
     for entry in evidence.entries():
@@ -161,6 +163,8 @@ def _verify(
     present = evidence.present_rows()
     breaks += find_row_breaks(committed, present)
     breaks += find_unsigned(rows)
+    breaks += find_unplanned(rows)
+    breaks += find_unaccounted(committed, present)
     breaks += witness.breaks()
     return Verification(
         chains=chains,

@@ -7,23 +7,26 @@ written must have been told to the evidence chain before it. Methods that load r
 Source: DESIGN section 5, "Dependency direction"; SPEC sections 6-8, 13.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, Self
 
 from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
-from datasource_governance.domain.evidence import Break, Entry, Head
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.stage import Stage, StageState
-from datasource_governance.domain.target import Target
+from datasource_governance.domain.target import Governance, Target
 from datasource_governance.domain.validation import Validation
 from datasource_governance.ports.authority import Authority
+from datasource_governance.ports.evidence import Evidence
+from datasource_governance.ports.holds import Holds
 from datasource_governance.ports.outbox import Deliveries, Outbox
 from datasource_governance.ports.publications import Publications
+from datasource_governance.ports.retention import Retention
 
 
 class Payload(Protocol):
@@ -53,6 +56,10 @@ class Datasources(Protocol):
 
     def get(self, datasource: str, partition: str = "") -> Target:
         """Return the datasource as it stands, in one partition if one is named."""
+        ...
+
+    def governance(self, datasource: str, partition: str) -> Governance:
+        """Return it as it stands in a partition, or in none, with the policies in force."""
         ...
 
     def get_for_update(self, datasource: str, partition: str = "") -> Target:
@@ -122,6 +129,14 @@ class Stages(Protocol):
         """Return the stage of a datasource that was created under an attestation, if any."""
         ...
 
+    def last_read(self, datasource: str, origin: Sha256) -> Stage | None:
+        """Return the newest stage that a refresh made of this origin, if there is one."""
+        ...
+
+    def version_read(self, stage: str) -> str | None:
+        """Return what the origin of a stage calls the version that was read, if it said."""
+        ...
+
     def of_publication(self, publication: str) -> Stage | None:
         """Return the stage that a publication waits in, if it does or did."""
         ...
@@ -163,8 +178,11 @@ class Stages(Protocol):
         """Return which of these ids are stages of a datasource."""
         ...
 
-    def add(self, stage: Stage, payload: bytes | None) -> None:
-        """Store a stage with its payload; of an artifact only the stage has the reference."""
+    def add(self, stage: Stage, payload: bytes | None, version: str | None = None) -> None:
+        """Store a stage with its payload, and the version that its origin was read in.
+
+        Of an artifact only the stage has the reference.
+        """
         ...
 
     def change_state(self, stage: Stage, state: StageState) -> None:
@@ -248,65 +266,6 @@ class Materializations(Protocol):
         ...
 
 
-class Evidence(Protocol):
-    """The hash chains."""
-
-    def append(
-        self, chain: str, *, kind: str, subject: str, facts: Mapping[str, object], at: datetime
-    ) -> Entry:
-        """Append one entry that commits to every row written since the last one. Comes last."""
-        ...
-
-    def heads_with_lock(self, chain: str) -> Mapping[str, Head]:
-        """Lock one chain until the transaction ends; then return the head of every chain."""
-        ...
-
-    def segment(self, chain: str, subject: str) -> Sequence[Entry]:
-        """Return the entries about one subject, in order."""
-        ...
-
-    def span(self, chain: str, first: int, last: int) -> Sequence[Entry]:
-        """Return the entries from one sequence to another, both included, in order."""
-        ...
-
-    def heads(self) -> Mapping[str, Head]:
-        """Return the head of every chain of the tenant."""
-        ...
-
-    def since(self, chain: str, sequence: int, limit: int) -> Sequence[Entry]:
-        """Return up to `limit` entries of a chain behind one sequence, in order."""
-        ...
-
-    def breaks_about(self, chain: str, subject: str) -> Sequence[Break]:
-        """Return the breaks from the first entry about a subject to the head, and in its rows."""
-        ...
-
-
-class EnvelopeSigner(Protocol):
-    """Whoever holds a private key and signs statements and checkpoints with it."""
-
-    @property
-    def key(self) -> Sha256:
-        """Id of the public key."""
-        ...
-
-    def sign(self, data: bytes) -> bytes:
-        """Return the Ed25519 signature over exactly these bytes."""
-        ...
-
-
-class CheckpointPlace(Protocol):
-    """Where checkpoints are kept, out of reach of who owns the database."""
-
-    def put(self, name: str, content: bytes) -> None:
-        """Keep one file under a name that nothing has yet; never overwrite.
-
-        Raises:
-            ServiceUnavailableError: when the place cannot be written to.
-        """
-        ...
-
-
 class UnitOfWork(Protocol):
     """One transaction of one tenant."""
 
@@ -341,6 +300,16 @@ class UnitOfWork(Protocol):
         ...
 
     @property
+    def retention(self) -> Retention:
+        """Retention plans and what they destroyed."""
+        ...
+
+    @property
+    def holds(self) -> Holds:
+        """Legal holds and frozen evidence."""
+        ...
+
+    @property
     def authority(self) -> Authority:
         """Actors, keys, grants and attestations."""
         ...
@@ -366,6 +335,10 @@ class UnitOfWork(Protocol):
 
     def __exit__(self, *failure: object) -> None:
         """Roll back unless committed."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[Self]:
+        """Begin a transaction that only reads, and sees everything as of one instant."""
         ...
 
     def commit(self) -> None:

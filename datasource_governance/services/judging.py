@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.datasource import DatasourceKind
 from datasource_governance.domain.policy_version import (
-    PolicyKind,
     PolicySource,
     recorded_approval_policy,
     recorded_quality_policy,
@@ -16,7 +15,7 @@ from datasource_governance.domain.policy_version import (
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_diff import compare_schemas
-from datasource_governance.domain.target import Target
+from datasource_governance.domain.target import Governance, Target
 from datasource_governance.domain.validation import Validation
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
@@ -24,13 +23,17 @@ from datasource_governance.ports import UnitOfWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingFacts:
-    """What an output is judged by; the transaction that stores it checks that it held."""
+    """What an output is judged by; the transaction that stores it checks that it held.
+
+    `times_purged` is how often the object of an artifact had been purged.
+    """
 
     target: Target
     quality_policy: QualityPolicy
     policy_source: PolicySource
     approval_policy: ApprovalPolicy | None
     previous: TableSchema | None
+    times_purged: int = 0
 
     @property
     def approval_required(self) -> bool:
@@ -59,19 +62,16 @@ def judging_facts(
         NotFoundError: for an unknown datasource.
         GuardError: `wrong_kind`, `quality_policy_missing`, or `supplied_policy_refused`.
     """
-    target = work.datasources.get(datasource, partition)
-    _check_kind(target)
-    name, approval = target.datasource, None
-    if target.approval_policy_hash is not None:
-        kept = work.datasources.policy(name, PolicyKind.APPROVAL, target.approval_policy_hash)
-        approval = recorded_approval_policy(kept)
-    policy, source = _quality_policy(work, target, supplied)
+    governance = work.datasources.governance(datasource, partition)
+    _check_kind(governance.target)
+    approval = governance.approval_policy
+    policy, source = _quality_policy(governance, supplied)
     return JudgingFacts(
-        target=target,
+        target=governance.target,
         quality_policy=policy,
         policy_source=source,
-        approval_policy=approval,
-        previous=_current_schema(work, target),
+        approval_policy=None if approval is None else recorded_approval_policy(approval),
+        previous=governance.schema,
     )
 
 
@@ -86,29 +86,24 @@ def _check_kind(target: Target) -> None:
 
 
 def _quality_policy(
-    work: UnitOfWork, target: Target, supplied: QualityPolicy | None
+    governance: Governance, supplied: QualityPolicy | None
 ) -> tuple[QualityPolicy, PolicySource]:
-    name = target.datasource
+    name, kept = governance.target.datasource, governance.quality_policy
     if supplied is not None:
-        if not target.allow_supplied_policy:
+        if not governance.target.allow_supplied_policy:
             raise GuardError(
                 f"datasource {name!r} takes no policy that comes with an output; leave it out, or "
                 "declare governance.allow_supplied_policy and run: datasource apply",
                 code="supplied_policy_refused",
             )
         return supplied, PolicySource.SUPPLIED
-    if target.quality_policy_hash is None:
+    if kept is None:
         raise GuardError(
             f"datasource {name!r} has no quality policy, so nothing could be proven; "
             "declare one and run: datasource apply",
             code="quality_policy_missing",
         )
-    kept = work.datasources.policy(name, PolicyKind.QUALITY, target.quality_policy_hash)
     return recorded_quality_policy(kept), PolicySource.INHERITED
-
-
-def _current_schema(work: UnitOfWork, target: Target) -> TableSchema | None:
-    return None if target.current is None else work.materializations.schema(target.current)
 
 
 def _governance(target: Target) -> Target:
@@ -120,4 +115,6 @@ def at_present(work: UnitOfWork, facts: JudgingFacts, target: Target) -> Judging
     """Return the facts with what is current now, under the datasource's lock."""
     if target.current == facts.target.current:
         return replace(facts, target=target)
-    return replace(facts, target=target, previous=_current_schema(work, target))
+    current = target.current
+    previous = None if current is None else work.materializations.schema(current)
+    return replace(facts, target=target, previous=previous)

@@ -43,6 +43,11 @@ class Examined:
 class Output(Protocol):
     """What is published; only the evaluators look inside."""
 
+    @property
+    def locator(self) -> str | None:
+        """Where its object is kept; None for what is kept inline."""
+        ...
+
     def checksum(self) -> Sha256:
         """Return the digest that tells it from other outputs, without validating it."""
         ...
@@ -68,6 +73,8 @@ class InlineOutput:
     Raises:
         InvalidArgumentError: code `payload_too_large`.
     """
+
+    locator = None
 
     def __init__(self, evaluator: Evaluator, payload: Payload) -> None:
         self._evaluator = evaluator
@@ -107,6 +114,11 @@ class ArtifactOutput:
     reference: ArtifactReference
     tenant: str
     datasource: str
+
+    @property
+    def locator(self) -> str:
+        """Where the backend keeps it."""
+        return self.reference.locator
 
     def checksum(self) -> Sha256:
         """Return the SHA-256 of its bytes."""

@@ -51,6 +51,7 @@ from datasource_governance.services.producing import (
     check_producer,
     check_replay,
 )
+from datasource_governance.services.purging import times_purged
 from datasource_governance.services.recording import record, record_created
 from datasource_governance.services.superseding import supersede_open
 
@@ -124,7 +125,8 @@ def publish_artifact(
     """Publish an artifact that its backend has. Publishing it again gives the first result.
 
     Raises:
-        GuardError: as `publish`, and `artifact_foreign`, `artifact_missing`, `artifact_tampered`.
+        GuardError: as `publish`, and `artifact_foreign`, `artifact_missing`, `artifact_tampered`,
+            `artifact_purging`.
         InvalidPolicyError: a reference or evidence that is not of its form.
         UnreadableSourceError: it is no file of its media type, or is refused.
         ServiceUnavailableError: also when the store cannot be read.
@@ -164,7 +166,7 @@ def _checked(request: PublicationRequest) -> PublicationRequest:
 def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> Published:
     request = _checked(request)
     for _ in range(_ATTEMPTS):
-        facts = _looked_up(work, request)
+        facts = _looked_up(work, request, locator=output.locator)
         if isinstance(facts, Publication):
             return _replayed(work, facts, request, output.checksum())
         examined = output.examine(
@@ -185,7 +187,10 @@ def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> P
 
 
 def _looked_up(
-    work: UnitOfWork, request: PublicationRequest, signer: ActorId | None = None
+    work: UnitOfWork,
+    request: PublicationRequest,
+    signer: ActorId | None = None,
+    locator: str | None = None,
 ) -> Publication | JudgingFacts:
     """Return what was published under the key; if nothing was, what an output is judged by.
 
@@ -199,7 +204,8 @@ def _looked_up(
             return first
         check_producer(work, producing)
         supplied = request.supplied_policy
-        return judging_facts(work, request.datasource, request.partition, supplied)
+        facts = judging_facts(work, request.datasource, request.partition, supplied)
+        return replace(facts, times_purged=times_purged(work, locator))
 
 
 def _producing(request: PublicationRequest, signer: ActorId | None = None) -> Producing:
@@ -247,7 +253,7 @@ def _store(
     """Store an output that passed, in one transaction.
 
     Return the publication that somebody else made under the key meanwhile, if so; None when the
-    policies that it was judged by have changed.
+    policies that it was judged by have changed, or its object was purged meanwhile.
     """
     # As late as it goes: within the transaction, everybody else would wait for the store.
     output.check_unchanged(examined)
@@ -258,7 +264,7 @@ def _store(
         if first is not None:
             return first
         target = work.datasources.get_for_update(request.datasource, request.partition)
-        if not facts.govern(target):
+        if not facts.govern(target) or times_purged(work, output.locator) != facts.times_purged:
             return None
         facts = at_present(work, facts, target)
         validation = facts.compared(examined.validation)

@@ -81,7 +81,7 @@ def read_current(
     with work:
         authorise(work, actor, Role.STEWARD, datasource)
         materialization = _found(work, datasource, wanted)
-        _check_retained(materialization)
+        _check_retained(work, materialization)
         _check_columns(materialization, wanted.columns)
         if bounds is not None:
             check_size("rows", materialization.row_count, bounds.rows)
@@ -140,13 +140,18 @@ def _place(datasource: str, partition: str) -> str:
     return f"{within}datasource {datasource!r}"
 
 
-def _check_retained(materialization: Materialization) -> None:
-    if materialization.disposition is not Disposition.RETAINED:
-        raise GuardError(
-            f"the payload of materialization {materialization.id} is "
-            f"{materialization.disposition}; its schema and evidence remain",
-            code="payload_purged",
-        )
+def _check_retained(work: UnitOfWork, materialization: Materialization) -> None:
+    if materialization.disposition is Disposition.RETAINED:
+        return
+    disposed = work.retention.disposition_of(materialization.id)
+    plan = disposed.plan if disposed else None
+    raise GuardError(
+        f"the payload of materialization {materialization.id} is {materialization.disposition} "
+        f"under retention plan {plan}; its schema and evidence remain",
+        code="payload_purged",
+        materialization=materialization.id,
+        plan=plan,
+    )
 
 
 def _check_columns(materialization: Materialization, columns: Sequence[str] | None) -> None:

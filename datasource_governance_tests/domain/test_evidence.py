@@ -278,3 +278,41 @@ def test_work_does_not_go_on_over_broken_evidence():
 
     assert caught.value.code == "evidence_chain_broken"
     assert caught.value.facts["breaks"] == (broken,)
+
+
+def payload(number=1, **keys):
+    return replace(row(number, mutable=None), table="stage_payload", **keys)
+
+
+def purged(one):
+    return replace(one, immutable=None, mutable=None, deleted=True)
+
+
+def test_that_a_row_was_deleted_is_said_only_where_it_was():
+    assert "deleted" not in row(1).document()
+    assert purged(payload()).document()["deleted"] is True
+
+
+@pytest.mark.parametrize("table", ["stage_payload", "materialization_payload"])
+def test_a_payload_that_evidence_says_was_purged_may_be_gone_and_not_there(table):
+    born = replace(payload(), table=table)
+    committed = folded(born, purged(born))
+
+    assert find_row_breaks(committed, {}) == []
+    (found,) = find_row_breaks(committed, {(table, born.key): (born.immutable, None)})
+    assert found.kind is BreakKind.ORPHAN_ROW
+    assert "evidence says it was purged, and it is there" in found.message
+
+
+def test_a_purge_holds_for_ever():
+    committed = folded(payload(), purged(payload()), payload())
+
+    assert list(committed.values()) == [None]
+
+
+@pytest.mark.parametrize("table", ["stage", "materialization", "evidence", "disposition"])
+def test_no_evidence_lets_anything_but_a_payload_be_gone(table):
+    born = replace(row(1), table=table)
+    committed = folded(born, replace(born, immutable=None, deleted=True))
+
+    assert [one.kind for one in find_row_breaks(committed, {})] == [BreakKind.MISSING_ROW]

@@ -8,6 +8,7 @@ from datasource_governance.domain.attestation import Action, Claims
 from datasource_governance.domain.launch import (
     promotion_job_name,
     reads_environment,
+    refresh_job_name,
     run_config_hash,
     stage_job_name,
 )
@@ -35,6 +36,8 @@ def claims(subject, action=Action.RUN_LAUNCH) -> Claims:
         (stage_launch(), True, False),
         (promotion_launch("s-1"), False, True),
         (stage_launch("countries"), False, False),
+        (stage_launch(job="refresh_stage_orders"), True, False),
+        (stage_launch(job="refresh_stage_countries"), False, False),
         (stage_launch(job="stage_orders_2"), False, False),
         (stage_launch(job=ASSET_JOB), False, False),
         (stage_launch(job=ASSET_JOB, assets=("orders/stage",)), True, False),
@@ -50,10 +53,9 @@ def test_a_launch_means_what_was_selected_or_else_the_job(launch, stages, promot
 
 
 def test_the_jobs_are_named_after_the_datasource():
-    assert (stage_job_name("orders"), promotion_job_name("orders")) == (
-        "stage_orders",
-        "promote_orders",
-    )
+    named = [name("orders") for name in (stage_job_name, refresh_job_name, promotion_job_name)]
+
+    assert named == ["stage_orders", "refresh_stage_orders", "promote_orders"]
 
 
 @pytest.mark.parametrize("launch", [stage_launch(), stage_launch(assets=("a/stage", "b/stage"))])

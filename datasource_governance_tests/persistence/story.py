@@ -4,12 +4,31 @@ import pyarrow as pa
 
 from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
 from datasource_governance.domain.producer_evidence import ProducerEvidence
 from datasource_governance.services.delivering import deliver
+from datasource_governance.services.retention import PlanRequest, plan_retention
+from datasource_governance.web.gateway import Gateway
 from datasource_governance_tests.builders import quality_policy, rule
-from datasource_governance_tests.launches import publication_launch, stage_launch
+from datasource_governance_tests.launches import (
+    publication_launch,
+    retention_launch,
+    stage_launch,
+)
 from datasource_governance_tests.receiving import Deaf
+from datasource_governance_tests.refreshing import ToldOrigin, refreshed_stage
+from datasource_governance_tests.retiring import (
+    KEEPER,
+    admit_keeper,
+    apply_plan,
+    declare_kept,
+    freeze_as_evidence,
+    hold,
+    plan_now,
+    release,
+    stage_at,
+)
 from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
 
 ONE_APPROVAL = {"version": "v1", "required": True, "required_approvals": 1}
@@ -23,7 +42,10 @@ def tell(world: World) -> None:
     _come_and_go(world)
     _live_through_every_state(world)
     _stay_unattested(world)
-    _launch_through_the_gateway(world)
+    gateway = world.gateway(world.application.settings.state / "webserver")
+    world.stage(None, launch=world.launch(gateway, "creator", stage_launch()))
+    _refresh(World(world.application, world.database, "feeds"))
+    _retain_and_destroy(World(world.application, world.database, "records"), gateway)
     _publish(world)
     _deliver_in_vain(world)
 
@@ -57,9 +79,23 @@ def _stay_unattested(world: World) -> None:
     other.stage(creator=None)
 
 
-def _launch_through_the_gateway(world: World) -> None:
-    gateway = world.gateway(world.application.settings.state / "webserver")
-    world.stage(None, launch=world.launch(gateway, "creator", stage_launch()))
+def _refresh(feeds: World) -> None:
+    feeds.declare(kind="cached")
+    refreshed_stage(feeds, ToldOrigin(version="v1"))
+
+
+def _retain_and_destroy(records: World, gateway: Gateway) -> None:
+    admit_keeper(records)
+    declare_kept(records)
+    frozen, held, *_ = (records.promote(stage_at(records)).materialization.id for _ in range(4))
+    freeze_as_evidence(records, frozen)
+    hold(records, held, HoldScope.MATERIALIZATION)
+    release(records, hold(records).id)
+    plan = plan_now(records)
+    apply_plan(records, plan, [plan.targets[-1].id])
+    of_all = plan_retention(records.application.work(), PlanRequest(actor="operator"))
+    apply_plan(records, of_all, launch=records.launch(gateway, KEEPER, retention_launch()))
+    records.release_clock()
 
 
 def _publish(world: World) -> None:

@@ -10,6 +10,7 @@ from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.materialization import Disposition
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource
 from datasource_governance.domain.publication import PublicationState
+from datasource_governance.domain.retention import Action, RetentionClass, TargetKind
 from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.validation import Outcome
 from datasource_governance.persistence import mapping, tables
@@ -25,6 +26,9 @@ MAPPED = {
     "datasource": (mapping.target, mapping.target_row, set()),
     "decision": (mapping.decision, mapping.decision_row, set()),
     "materialization": (mapping.materialization, mapping.partitioned_row, set()),
+    "disposition": (mapping.disposed_target, mapping.flat_row, set()),
+    "frozen_evidence": (mapping.freeze, mapping.flat_row, set()),
+    "retention_application": (mapping.application, mapping.flat_row, set()),
     "policy_version": (mapping.policy_version, mapping.policy_version_row, set()),
     "role_grant": (mapping.grant, mapping.flat_row, set()),
     "publication": (mapping.publication, mapping.partitioned_row, set()),
@@ -34,6 +38,11 @@ MAPPED = {
 WORDS = {
     "actor_key": {"kind": KeyKind},
     "decision": {"verdict": Verdict},
+    "disposition": {
+        "kind": TargetKind,
+        "retention_class": RetentionClass,
+        "action": Action,
+    },
     "materialization": {"disposition": Disposition},
     "policy_version": {"kind": PolicyKind, "source": PolicySource},
     "publication": {"policy_source": PolicySource, "state": PublicationState},

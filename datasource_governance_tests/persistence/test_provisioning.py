@@ -25,6 +25,8 @@ from datasource_governance.persistence.provisioning import (
     dagster_role,
     owner_role,
     provision,
+    reader_role,
+    retention_role,
 )
 from datasource_governance_tests.postgres import (
     admin_connection,
@@ -109,6 +111,24 @@ def test_no_role_has_any_special_power_and_the_owner_cannot_sign_in(
     assert answer(cluster, query, owner_role(names.governance)) == (False,) * 6
     assert answer(cluster, query, application_role(names.governance)) == (True,) + (False,) * 5
     assert answer(cluster, query, dagster_role(names.dagster)) == (True,) + (False,) * 5
+    for role in (reader_role(names.governance), retention_role(names.governance)):
+        assert answer(cluster, query, role) == (False,) * 6
+
+
+def test_the_application_may_become_who_purges_and_is_it_only_then(
+    cluster: str, names: Names
+) -> None:
+    application, other = application_role(names.governance), retention_role(names.governance)
+    for _ in range(2):
+        provisioned(cluster, names)
+        with admin_connection(cluster) as connection:
+            # As the first upgrade of an older database finds it.
+            connection.execute(f"ALTER ROLE {application} INHERIT")
+
+    provisioned(cluster, names)
+
+    query = "SELECT pg_has_role(%s, %s, 'MEMBER'), pg_has_role(%s, %s, 'USAGE')"
+    assert answer(cluster, query, *(application, other) * 2) == (True, False)
 
 
 def test_the_owner_owns_the_database_and_its_schema(cluster: str, names: Names) -> None:

@@ -60,8 +60,10 @@ class Ledger:
         )
         for table, name in constraints:
             self.run(f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name} CASCADE")
-        # Of the constraints, one is no more than an index, for it holds where a value is there.
-        self.run("DROP INDEX publication_attested")
+        # Of the constraints, one is no more than an index, for it holds where a value is there; and
+        # one index reads artifacts, so that none could be spoiled.
+        for index in ("publication_attested", "materialization_artifact"):
+            self.run(f"DROP INDEX {index}")
         self.run("CREATE SCHEMA untouched")
         for table in TABLES:
             self.run(f"ALTER TABLE {table} DISABLE TRIGGER ALL")

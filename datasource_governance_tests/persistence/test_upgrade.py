@@ -130,7 +130,7 @@ def test_a_database_that_was_not_provisioned_is_refused(cluster: str) -> None:
         upgrade(cluster, unique_name("missing"))
 
 
-@pytest.fixture(params=["0001", "0002"])
+@pytest.fixture(params=["0001", "0002", "0003"])
 def earlier(
     cluster: str, provisioned: str, world: World, request: pytest.FixtureRequest
 ) -> Iterator[World]:

@@ -32,13 +32,15 @@ def test_everything_of_the_tenant_is_counted(told_world):
     verification = told_world.verification()
 
     assert verification.holds
-    assert (verification.chains, verification.entries) == (4, rows["evidence"])
+    assert (verification.chains, verification.entries) == (6, rows["evidence"])
     assert verification.rows == sum(rows[table.name] for table in tables.GOVERNED)
     assert {head.chain for head in verification.heads} == {
         "tenant",
         "datasource/orders",
         "datasource/countries",
+        "datasource/feeds",
         "datasource/outputs",
+        "datasource/records",
     }
 
 
