@@ -28,12 +28,9 @@ from datasource_governance.domain.subjects import apply_subject, delivery_subjec
 from datasource_governance.evaluation.payload import TypedPayload
 from datasource_governance.persistence.administration import connect
 from datasource_governance.services.authority import found_tenant
+from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.declaring import apply_datasource
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.signing import Signer
 
 APART: Final = "decisions, each client in a datasource of its own"

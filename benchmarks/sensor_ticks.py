@@ -41,12 +41,9 @@ from datasource_governance.orchestration.waiting import EXPIRY, STUCK, SUPERSESS
 from datasource_governance.persistence.administration import administrative_url, connect
 from datasource_governance.services.approval import AttestedDecision, decide_stage
 from datasource_governance.services.authority import found_tenant
+from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.declaring import apply_datasource
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.signing import Signer
 
 SENSORS: Final = ("approval_quorum", EXPIRY, SUPERSESSION, STUCK, RECONCILIATION, OUTBOX)

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from datasource_governance.orchestration.registry import governed_definitions
     from datasource_governance.publishing import publish
     from datasource_governance.reading import read_current
+    from datasource_governance.sources.origins.function import NOT_MODIFIED, OriginData
     from datasource_governance.sources.sql.read import SqlSource
 
 _HOMES = {
     "GovernanceError": "datasource_governance.errors",
     "GovernedOutput": "datasource_governance.orchestration.publication",
+    "NOT_MODIFIED": "datasource_governance.sources.origins.function",
+    "OriginData": "datasource_governance.sources.origins.function",
     "SqlSource": "datasource_governance.sources.sql.read",
     "build_governed_asset": "datasource_governance.orchestration.governed_asset",
     "governed_asset": "datasource_governance.orchestration.governed_asset",
@@ -41,8 +44,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "NOT_MODIFIED",
     "GovernanceError",
     "GovernedOutput",
+    "OriginData",
     "SqlSource",
     "build_governed_asset",
     "governed_asset",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from datasource_governance.domain.checkpoint import KeptCheckpoints
+    from datasource_governance.origins import DeclaredOrigin
     from datasource_governance.outputs import Outlet
     from datasource_governance.persistence.checkpoint_files import CheckpointFiles
     from datasource_governance.persistence.verification import Verification
@@ -245,6 +246,22 @@ class Application:
                 f"datasource {declaration.id!r} declares no delivery folder: source.folder"
             )
         return self.settings.state / declaration.folder
+
+    def origin(self, declaration: Datasource) -> "DeclaredOrigin":
+        """Return what a datasource is re-read from; nothing is read before it is asked.
+
+        Raises:
+            InvalidArgumentError: when the declaration names no origin.
+        """
+        from datasource_governance.origins import DeclaredOrigin
+
+        if declaration.origin is None:
+            raise InvalidArgumentError(
+                f"datasource {declaration.id!r} declares nothing to read again: source.origin"
+            )
+        return DeclaredOrigin(
+            origin=declaration.origin, csv=declaration.csv, environment=os.environ
+        )
 
     def read_delivery(self, declaration: Datasource, delivery: str) -> tuple[Payload, Sha256]:
         """Read one file of the delivery folder; return its payload and its SHA-256.

@@ -30,12 +30,13 @@ POLICY_DOMAINS = {
 }
 ROLES = {
     "stage.create": "steward",
+    "stage.refresh": "steward",
     "stage.approve": "approver",
     "stage.reject": "approver",
     "stage.promote": "operator",
 }
-LAUNCHED = {"stage": "stage", "current": "promote"}
-"""The beginning of the job's name by the last part of the asset that it is about."""
+LAUNCHED = {"stage": ("stage", "refresh_stage"), "current": ("promote",)}
+"""How the names of jobs begin by the last part of the asset that they are about."""
 
 
 @dataclass
@@ -249,9 +250,12 @@ class Verifier:
             if claims["action"] == "run.launch":
                 self.require_launch(claims, "stage", "steward")
             else:
-                said = claims["action"], claims["subject"]["file_sha256"]
-                meant = "stage.create", columns["delivery_sha256"]
-                require(said == meant, "what was brought")
+                file = {"file_sha256": columns["delivery_sha256"]}
+                meant = ("stage.create", file)
+                if "origin" in columns:
+                    meant = ("stage.refresh", {"origin": columns["origin"]})
+                subject = {"datasource": columns["datasource"], **meant[1]}
+                require((claims["action"], claims["subject"]) == (meant[0], subject), "delivery")
 
     def published(self, columns: dict) -> dict:
         """Return what the fingerprint covers of a stage that a producer's output waits in."""
@@ -273,7 +277,7 @@ class Verifier:
         meant = (
             f"{datasource}/{asset}" in launched["assets"]
             if launched["assets"]
-            else launched["job"] == f"{LAUNCHED[asset]}_{datasource}"
+            else launched["job"] in [f"{name}_{datasource}" for name in LAUNCHED[asset]]
         )
         require(meant, "what was launched")
         self.require_role(claims["actor"], role)

@@ -1,4 +1,4 @@
-"""Every approval case that needs no refresh, through the services, over a real database."""
+"""Every approval case, through the services, over a real database."""
 
 from datetime import datetime
 
@@ -10,21 +10,15 @@ from datasource_governance.domain.canonical import load_canonical
 from datasource_governance.domain.strict_json import parse_json
 from datasource_governance.errors import GovernanceError
 from datasource_governance_tests import case_files
+from datasource_governance_tests.refreshing import ToldOrigin, refreshed
 
 pytestmark = pytest.mark.postgres
-
-# Direct refresh belongs to the issue "Retention, holds and refresh".
-_LATER = "direct_refresh"
 
 
 def pytest_generate_tests(metafunc):
     if "approval_case" not in metafunc.fixturenames:
         return
-    cases = [
-        case
-        for case in case_files.load_cases(metafunc.config.getoption("cases"), "approval")
-        if not any(step["do"] == _LATER for step in case.input["timeline"])
-    ]
+    cases = list(case_files.load_cases(metafunc.config.getoption("cases"), "approval"))
     metafunc.parametrize("approval_case", cases, ids=[case.id for case in cases])
 
 
@@ -38,6 +32,8 @@ class Timeline:
         self.materializations = []
         self.quality = case.input["quality_policy"]
         self.approval = case.input["approval_policy"]
+        is_refreshed = any(step["do"] == "direct_refresh" for step in case.input["timeline"])
+        self.kind = "cached" if is_refreshed else "static"
         for actor in {step.get("actor") for step in case.input["timeline"]} - {None}:
             world.admit(actor, Role.STEWARD, Role.OPERATOR)
         for actor in case.input["approvers"]:
@@ -71,6 +67,15 @@ class Timeline:
             raise GovernanceError("answered as already done", code="already_promoted")
         self.materializations.append(promotion.materialization)
 
+    def do_direct_refresh(self, _step):
+        origin = ToldOrigin()
+        before = self.world.count_rows()
+        try:
+            refreshed(self.world, origin)
+        finally:
+            assert origin.asked == []
+            assert self.world.count_rows() == before
+
     def do_set_quality_policy(self, step):
         self.quality = parse_json(step["policy_text"])
         self.world.declare(self.quality, self.approval)
@@ -91,7 +96,7 @@ class Timeline:
 
 def test_approval_case(approval_case, world):
     timeline = Timeline(approval_case, world)
-    world.declare(timeline.quality, timeline.approval)
+    world.declare(timeline.quality, timeline.approval, kind=timeline.kind)
 
     found = [timeline.play(step) for step in approval_case.input["timeline"]]
 

@@ -60,7 +60,7 @@ def test_what_is_scaffolded_loads_and_publishes_an_output(project):
         dg.Definitions.validate_loadable(defs)
         keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
 
-    assert keys == {"orders", "orders/stage", "orders/current"}
+    assert keys == {"orders", "orders/stage", "orders/current", "governance/retention_plan"}
     assert {job.name for job in defs.jobs} >= {
         "publish_orders",
         "stage_orders",
@@ -75,7 +75,7 @@ def test_a_static_datasource_is_scaffolded_without_an_output(project):
         dg.Definitions.validate_loadable(defs)
         keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
 
-    assert keys == {"orders/stage", "orders/current"}
+    assert keys == {"orders/stage", "orders/current", "governance/retention_plan"}
 
 
 def test_many_share_one_set_of_sensors_and_resources(project):

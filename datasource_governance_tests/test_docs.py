@@ -10,7 +10,7 @@ HTML comments before a block, invisible to readers, say what to do with it:
 - `prints`: it is what the Python block before it prints;
 - `shows`: its lines are among those that the commands before it print.
 
-Every Python block runs. Where no Dagster runs, `stage create` does it in process.
+Every Python block runs. Where no Dagster runs, `stage create` and `stage refresh` do it in process.
 """
 
 import os
@@ -63,7 +63,7 @@ _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _MACHINE_PATH = re.compile(r"/(?:home|root|tmp|work|Users|private)/|[A-Z]:\\")
 _IN_PROCESS = """
 datasource-governance() {
-    if [ "$1 ${2:-}" = "stage create" ]; then set -- "$@" --in-process; fi
+    case "$1 ${2:-}" in "stage create" | "stage refresh") set -- "$@" --in-process ;; esac
     command datasource-governance "$@"
 }
 """

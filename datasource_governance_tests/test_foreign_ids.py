@@ -16,7 +16,11 @@ import pytest
 from datasource_governance import services
 from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.attestation import Action
-from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
+from datasource_governance.domain.disposition import FORMAT as CERTIFICATE_FORMAT
+from datasource_governance.domain.disposition import PAYLOAD_TYPE as CERTIFICATE_TYPE
+from datasource_governance.domain.envelope import seal
+from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.outbox import DeadLetter
 from datasource_governance.domain.stage import Stage
 from datasource_governance.domain.subjects import (
@@ -30,18 +34,18 @@ from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.persistence.unit_of_work import PostgresUnitOfWork
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.approval import subject_of
+from datasource_governance.services.certifying import certify_disposition, verify_certificate
+from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.delivering import backlogs, dead_letters, retry
 from datasource_governance.services.expiring import tell_of_expiring
 from datasource_governance.services.exporting import export_promotion
 from datasource_governance.services.launching import launcher_of
+from datasource_governance.services.plan_review import review_plan
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
 from datasource_governance.services.reading import Wanted, read_current
+from datasource_governance.services.retention import PlanRequest, explain, plan_retention
 from datasource_governance.services.reviewing import list_waiting, review_stage
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.services.waiting import WaitingStages, supersede_stage
 from datasource_governance_tests.contents import contents
 from datasource_governance_tests.launches import promotion_launch
@@ -54,6 +58,18 @@ from datasource_governance_tests.orchestration.governed import (
     deliver,
     failure_of,
 )
+from datasource_governance_tests.refreshing import (
+    ToldOrigin,
+    attest_refresh,
+    refreshed,
+    refreshed_stage,
+)
+from datasource_governance_tests.retiring import (
+    apply_plan,
+    freeze_as_evidence,
+    hold,
+    release,
+)
 from datasource_governance_tests.world import TWO_APPROVALS, World, new_world
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -61,6 +77,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 SHA256 = Sha256("0" * 64)
 ABROAD = "abroad"
 """A datasource that only the other tenant has; `orders` both have."""
+FEEDS = "feeds"
+"""One that is cached, at home."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,8 @@ class Ids:
     attestation: str
     run: str
     event: str
+    plan: str
+    hold: str
 
     def hidden_in(self, sentence: str) -> str:
         """Return a sentence with the ids left out, as far as it names them."""
@@ -94,6 +114,8 @@ NOBODYS = Ids(
     attestation="2" * 64,
     run="00000004-0000-4000-8000-000000000000",
     event="00000005-0000-4000-8000-000000000000",
+    plan="3" * 64,
+    hold="00000006-0000-4000-8000-000000000000",
 )
 
 
@@ -142,6 +164,7 @@ def ids_of(world: World, waiting: Stage, run: str) -> Ids:
         work.deliveries.set_aside(letter)
         current = work.datasources.get("orders").current
         work.commit()
+    plan = plan_retention(world.application.work(), PlanRequest(actor=ActorId("operator")))
     return Ids(
         stage=waiting.id,
         materialization=current,
@@ -152,6 +175,8 @@ def ids_of(world: World, waiting: Stage, run: str) -> Ids:
         attestation=waiting.attestation_id,
         run=run,
         event=event.id,
+        plan=plan.hash,
+        hold=hold(world).id,
     )
 
 
@@ -164,6 +189,7 @@ def tenants(shared_world, tmp_path_factory):
     other.launch(other.gateway(directory / "webserver"), "operator", launch)
     foreign = ids_of(other, settle(other), launch.run_id)
     shared_world.admit("reader", Role.STEWARD, Role.VIEWER)
+    replace(shared_world, datasource=FEEDS).declare(kind="cached")
     yield Tenants(shared_world, settle(shared_world), foreign)
     other.application.close()
 
@@ -234,6 +260,23 @@ def attest_a_delivery_to_its_datasource(tenants, ids):
         Action.STAGE_CREATE, delivery_subject(ids.datasource, SHA256)
     )
     store_delivery_attestation(tenants.work(), ids.datasource, SHA256, attestation)
+
+
+def attest_a_refresh_of_its_datasource(tenants, ids):
+    attest_refresh(replace(tenants.home, datasource=ids.datasource), ToldOrigin())
+
+
+def refresh_a_stage_of_its_datasource(tenants, ids):
+    refreshed_stage(replace(tenants.home, datasource=ids.datasource), ToldOrigin())
+
+
+def refresh_with_its_attestation(tenants, ids):
+    feeds = replace(tenants.home, datasource=FEEDS)
+    refreshed_stage(feeds, ToldOrigin(), attestation_id=ids.attestation)
+
+
+def refresh_its_datasource(tenants, ids):
+    refreshed(replace(tenants.home, datasource=ids.datasource), ToldOrigin())
 
 
 def read_its_datasource(tenants, ids):
@@ -311,6 +354,59 @@ def retry_its_dead_letter(tenants, ids):
     retry(tenants.work(), Receiver(), ids.event)
 
 
+def plan_for_its_datasource(tenants, ids):
+    plan_retention(
+        tenants.work(), PlanRequest(actor=ActorId("operator"), datasource=ids.datasource)
+    )
+
+
+def apply_its_plan(tenants, ids):
+    apply_plan(tenants.home, ids.plan, actor="admin")
+
+
+def review_its_plan(tenants, ids):
+    review_plan(tenants.work(), ids.plan, ActorId("reader"))
+
+
+def explain_its_stage(tenants, ids):
+    explain(tenants.work(), ids.stage, ActorId("reader"))
+
+
+def explain_its_materialization(tenants, ids):
+    explain(tenants.work(), ids.materialization, ActorId("reader"))
+
+
+def certify_its_plan(tenants, ids):
+    certify_disposition(tenants.work(), ids.plan, tenants.home.signer("operator"))
+
+
+def verify_a_certificate_of_its_plan(tenants, ids):
+    signer = tenants.home.signer("operator")
+    payload = canonical_bytes({"format": CERTIFICATE_FORMAT, "plan": ids.plan})
+    content = seal(CERTIFICATE_TYPE, payload, key=signer.key, sign=signer.sign).encoded()
+    verify_certificate(tenants.work(), content)
+
+
+def hold_its_datasource(tenants, ids):
+    hold(replace(tenants.home, datasource=ids.datasource))
+
+
+def hold_its_stage(tenants, ids):
+    hold(tenants.home, ids.stage, HoldScope.STAGE)
+
+
+def hold_its_materialization(tenants, ids):
+    hold(tenants.home, ids.materialization, HoldScope.MATERIALIZATION)
+
+
+def release_its_hold(tenants, ids):
+    release(tenants.home, ids.hold, actor="admin")
+
+
+def freeze_its_materialization(tenants, ids):
+    freeze_as_evidence(tenants.home, ids.materialization)
+
+
 # What each service that takes an id is asked; under one name, all that is asked of it.
 ASKED = {
     "decide_stage": (decide_about_its_stage, decide_about_its_datasource),
@@ -322,6 +418,9 @@ ASKED = {
     ),
     "create_stage": (create_a_stage_with_its_attestation, create_a_stage_of_its_datasource),
     "store_delivery_attestation": (attest_a_delivery_to_its_datasource,),
+    "store_refresh_attestation": (attest_a_refresh_of_its_datasource,),
+    "refresh_stage": (refresh_a_stage_of_its_datasource, refresh_with_its_attestation),
+    "refresh": (refresh_its_datasource,),
     "read_current": (read_its_datasource, read_its_materialization),
     "review_stage": (review_its_stage,),
     "list_waiting": (list_what_waits_behind_its_stage,),
@@ -334,6 +433,15 @@ ASKED = {
     "withdraw_grant": (withdraw_its_grant,),
     "revoke_key": (revoke_its_key,),
     "retry": (retry_its_dead_letter,),
+    "plan_retention": (plan_for_its_datasource,),
+    "apply_retention": (apply_its_plan,),
+    "review_plan": (review_its_plan,),
+    "explain": (explain_its_stage, explain_its_materialization),
+    "certify_disposition": (certify_its_plan,),
+    "verify_certificate": (verify_a_certificate_of_its_plan,),
+    "place_hold": (hold_its_datasource, hold_its_stage, hold_its_materialization),
+    "release_hold": (release_its_hold,),
+    "freeze": (freeze_its_materialization,),
 }
 # Services that take no id of what is there already, with the reason.
 NOT_ASKED = {
@@ -342,6 +450,7 @@ NOT_ASKED = {
     "backlogs": "lists what there is",
     "dead_letters": "lists what there is",
     "found_tenant": "makes a tenant",
+    "list_plans": "lists what there is",
     "orphaned_artifacts": "lists what there is",
     "register_key": "whatever it names is made",
     "write_checkpoint": "of the whole tenant",
@@ -349,12 +458,14 @@ NOT_ASKED = {
         ("approval_policy_of", "quorum_of", "quorum_at", "tally_at"), "of a stage that was loaded"
     ),
     **dict.fromkeys(("attest", "authorise", "record", "sealing_key"), "a part"),
-    **dict.fromkeys(("launcher_of", "proved_launcher"), "a part"),
+    **dict.fromkeys(("launcher_of", "proved_launcher", "created_before", "creator_of"), "a part"),
+    "check_refreshable": "a part of refreshing",
     **dict.fromkeys(("at_present", "authorised_producer", "judging_facts"), "a part of publishing"),
     **dict.fromkeys(
         ("check_producer", "check_publishable", "check_replay"), "a part of publishing"
     ),
     **dict.fromkeys(("record_created", "supersede_open"), "a part, of what was loaded"),
+    **dict.fromkeys(("check_separated", "finish_purging", "times_purged"), "a part of retention"),
 }
 
 
@@ -394,7 +505,7 @@ def test_what_is_listed_is_the_tenants_own(tenants):
     assert [one.stage.id for one in list_waiting(work, ActorId("reader")).stages] == [
         tenants.stage.id
     ]
-    assert WaitingStages().overview(work).standings.keys() == {"orders"}
+    assert WaitingStages().overview(work).standings.keys() == {"orders", FEEDS}
     assert dead_letters(work) == []
     assert {one.position.datasource for one in backlogs(work, [Receiver()])} == {"orders"}
     with work:

@@ -18,6 +18,7 @@ HELD_BY = {
         "artifacts/upload.py",
     ],
     "evaluation/test_artifacts.py": ["evaluation/artifact_tasks.py"],
+    "sources/test_forked.py": ["sources/fork_server.py"],
     "test_import_budget.py": ["definitions.py"],
     "test_docs.py": [
         *("cli/render.py", "cli/session.py"),
@@ -26,7 +27,9 @@ HELD_BY = {
     "test_cases_approval.py": ["ports/lifecycle.py"],
     "cli/test_authority.py": ["cli/actor.py", "cli/key.py", "cli/signatures.py"],
     "persistence/test_append_only.py": ["persistence/tables.py"],
+    "persistence/test_connection.py": ["persistence/driver_errors.py"],
     "persistence/test_tamper.py": [
+        "ports/evidence.py",
         *("persistence/authority.py", "persistence/chains.py", "persistence/repositories.py"),
     ],
     "test_cases_policies.py": ["domain/policy_keys.py", "domain/policy_values.py"],
@@ -55,11 +58,16 @@ HELD_BY = {
     "persistence/test_provisioning.py": [
         *("persistence/administration.py", "persistence/connections.py"),
     ],
+    "persistence/test_retention.py": [
+        *("persistence/candidates.py", "persistence/disposing.py"),
+    ],
     "persistence/test_upgrade.py": [
         *("persistence/migrations/env.py", "persistence/migrations/protection.py"),
         "persistence/migrations/versions/0001_initial.py",
         "persistence/migrations/versions/0002_launches_and_delivery.py",
         "persistence/migrations/versions/0003_publications.py",
+        "persistence/migrations/versions/0005_origins.py",
+        "persistence/migrations/versions/0004_retention.py",
     ],
     "services/test_exporting.py": [
         *("domain/statement.py", "domain/statement_schema.py", "services/sealing.py"),
@@ -69,9 +77,14 @@ HELD_BY = {
     "web/test_sign_in.py": ["web/forms.py"],
     "services/test_authority.py": ["ports/authority.py"],
     "services/test_delivering.py": ["ports/outbox.py", "persistence/deliveries.py"],
+    "services/test_holds.py": ["ports/holds.py"],
     "services/test_promotion.py": ["services/recording.py", "services/superseding.py"],
+    "services/test_retention.py": [
+        *("ports/retention.py", "services/purging.py", "services/separating.py"),
+    ],
     "services/test_publishing.py": [
         *("domain/artifact_validation.py", "persistence/publications.py"),
+        *("persistence/governance.py", "persistence/outbox.py"),
         *("services/judging.py", "services/outputs.py", "services/producing.py"),
         *("ports/publications.py", "publishing.py"),
     ],
@@ -84,6 +97,10 @@ HELD_BY = {
     ],
     "sources/test_files.py": ["sources/opening.py", "sources/stored.py"],
     "sources/test_frames.py": ["sources/objects.py"],
+    "sources/origins/test_read.py": [
+        *("origins.py", "ports/origins.py", "sources/origins/answer.py"),
+    ],
+    "services/test_staging.py": ["services/creating.py"],
     "sources/parquet/test_batches.py": ["sources/file_batches.py", "sources/parquet/plan.py"],
     "sources/parquet/test_pages.py": ["sources/parquet/dictionaries.py"],
     "sources/parquet/test_read.py": ["sources/limits.py"],

@@ -8,8 +8,10 @@ from datasource_governance import errors
 
 def test_the_package_has_exactly_these_public_names():
     assert datasource_governance.__all__ == [
+        "NOT_MODIFIED",
         "GovernanceError",
         "GovernedOutput",
+        "OriginData",
         "SqlSource",
         "build_governed_asset",
         "governed_asset",

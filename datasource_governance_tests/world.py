@@ -46,14 +46,11 @@ from datasource_governance.services.authority import (
     revoke_key,
     withdraw_grant,
 )
+from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.declaring import Applied, apply_datasource
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
 from datasource_governance.services.publishing import PublicationRequest, Published
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.signing import Signer, create_key, read_public_key
 from datasource_governance.sources.frames import from_data
 from datasource_governance.web.gateway import GATEWAY, Gateway

@@ -16,16 +16,19 @@ from datasource_governance.cli import (
     demo,
     dev,
     evidence,
+    hold,
     key,
     outbox,
     policy,
     publication,
+    retention,
     stage,
     webserver,
 )
 from datasource_governance.cli.approval import approve, promote, reject
 from datasource_governance.cli.output import run
 from datasource_governance.cli.publish import publish
+from datasource_governance.cli.refresh import refresh, stage_refresh
 from datasource_governance.cli.session import opened
 from datasource_governance.cli.validate import validate
 
@@ -39,7 +42,9 @@ app = typer.Typer(
 app.command()(validate)
 app.add_typer(policy.app, name="policy")
 app.add_typer(datasource.app, name="datasource")
+stage.app.command("refresh")(stage_refresh)
 app.add_typer(stage.app, name="stage")
+app.command()(refresh)
 app.command()(approve)
 app.command()(reject)
 app.command()(promote)
@@ -47,6 +52,8 @@ app.add_typer(decision.app, name="decision")
 app.command()(publish)
 app.add_typer(publication.app, name="publication")
 app.add_typer(artifact.app, name="artifact")
+app.add_typer(retention.app, name="retention")
+app.add_typer(hold.app, name="hold")
 app.add_typer(evidence.app, name="evidence")
 app.add_typer(outbox.app, name="outbox")
 app.add_typer(key.app, name="key")

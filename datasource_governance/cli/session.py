@@ -6,6 +6,7 @@ Source: SPEC sections 16 and 17.
 from contextlib import ExitStack
 
 from datasource_governance.composition import Application, read_settings
+from datasource_governance.domain.actor import UNATTESTED, ActorId
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.signing import Signer
 
@@ -33,3 +34,18 @@ def signer(app: Application, actor: str | None) -> Signer:
             "its key is made by: key create NAME"
         )
     return Signer(app.settings.keys, name, app.settings.tenant)
+
+
+def proven(app: Application, actor: str | None) -> ActorId:
+    """Return the actor whose registered key is here, or nobody in particular."""
+    name = actor or app.settings.actor
+    try:
+        reader = Signer(app.settings.keys, name, app.settings.tenant) if name else None
+    except InvalidArgumentError:
+        reader = None
+    if reader is None:
+        return UNATTESTED
+    with app.work() as work:
+        key = work.authority.key(reader.key)
+    is_owner = key is not None and key.actor == reader.actor and key.revoked_at is None
+    return reader.actor if is_owner else UNATTESTED

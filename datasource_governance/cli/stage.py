@@ -19,10 +19,9 @@ from datasource_governance.cli.render import (
     rule_table,
     stage_table,
 )
-from datasource_governance.cli.session import application, signer
+from datasource_governance.cli.session import application, proven, signer
 from datasource_governance.composition import Application
 from datasource_governance.declarations import read_declarations
-from datasource_governance.domain.actor import UNATTESTED, ActorId
 from datasource_governance.domain.approval import subject_of
 from datasource_governance.domain.attestation import Action, reason_hash
 from datasource_governance.domain.canonical import Json, Sha256
@@ -33,20 +32,16 @@ from datasource_governance.domain.subjects import delivery_subject
 from datasource_governance.errors import (
     EXIT_NO,
     GovernanceError,
-    InvalidArgumentError,
     NotFoundError,
 )
+from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.reviewing import (
     Review,
     review_stage,
     validation_document,
     without_counts,
 )
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance.signing import Signer
 
 app = typer.Typer(help="Candidate deliveries.", no_args_is_help=True)
@@ -191,22 +186,7 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
 
 def look_at(session: Application, stage_id: str, actor: str | None) -> Review:
     """Return a stage as an actor may see it; nobody named, or without a key, sees no counts."""
-    reader = _proven(session, actor or session.settings.actor)
-    return review_stage(session.work(), stage_id, reader)
-
-
-def _proven(session: Application, name: str | None) -> ActorId:
-    """Return the actor whose registered key is here, or nobody in particular."""
-    try:
-        reader = Signer(session.settings.keys, name, session.settings.tenant) if name else None
-    except InvalidArgumentError:
-        reader = None
-    if reader is None:
-        return UNATTESTED
-    with session.work() as work:
-        key = work.authority.key(reader.key)
-    is_owner = key is not None and key.actor == reader.actor and key.revoked_at is None
-    return reader.actor if is_owner else UNATTESTED
+    return review_stage(session.work(), stage_id, proven(session, actor))
 
 
 def summary(session: Application, stage: Stage) -> dict[str, object]:

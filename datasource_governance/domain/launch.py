@@ -14,6 +14,8 @@ from datasource_governance.domain.canonical import Sha256, document_digest
 
 RETENTION_APPLY_JOB = "apply_retention_plan"
 """Name of the job that applies a retention plan, of whatever datasources."""
+RETENTION_PLAN_JOB = "retention_plan"
+"""Name of the job that makes one."""
 
 
 def stage_job_name(datasource: str) -> str:

@@ -14,6 +14,7 @@ import dagster as dg
 
 from datasource_governance.composition import Application
 from datasource_governance.domain.datasource import Datasource
+from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.materialization import provenance_of
 from datasource_governance.orchestration.check_names import EVIDENCE
 from datasource_governance.orchestration.checks import check_results, check_specs, evidence_result
@@ -23,9 +24,11 @@ from datasource_governance.orchestration.metadata import (
     materialization_metadata,
     policy_metadata,
     stage_metadata,
+    unmodified_metadata,
 )
 from datasource_governance.orchestration.refusals import business_refusals
 from datasource_governance.services.promotion import PromotionRequest, promote_stage
+from datasource_governance.services.refresh import Refreshed, RefreshRequest, refresh_stage
 from datasource_governance.services.staging import StageRequest, create_stage
 
 GOVERNANCE = "governance"
@@ -36,15 +39,24 @@ _NO_RETRY = {"dagster/max_retries": "0"}
 
 # Plain strings: the fields of a `dg.Config` take `{"env": NAME}`, which would read a secret of the
 # worker into a run that everybody sees.
+_ATTESTATION = dg.Field(
+    str,
+    default_value="",
+    description="Id of a stored attestation that proves who creates the stage. Without one it is "
+    "whoever signed in to launch the run; with neither, nobody can decide about the stage where "
+    "duties are separated.",
+)
 STAGE_CONFIG = {
     "delivery": dg.Field(str, description="Name of a file in the delivery folder; never a path."),
-    "attestation": dg.Field(
-        str,
-        default_value="",
-        description="Id of a stored attestation that proves who creates the stage. Without one it "
-        "is whoever signed in to launch the run; with neither, nobody can decide about the stage "
-        "where duties are separated.",
+    "attestation": _ATTESTATION,
+}
+REFRESH_CONFIG = {
+    "force": dg.Field(
+        bool,
+        default_value=False,
+        description="Read and stage the origin even if it says what it said before.",
     ),
+    "attestation": _ATTESTATION,
 }
 PROMOTION_CONFIG = {"stage_id": dg.Field(str, description="Id of an approved stage.")}
 
@@ -86,6 +98,7 @@ def datasource_assets(
 def _stage_asset(declaration: Datasource, webserver: str) -> dg.AssetsDefinition:
     key = stage_key(declaration.id)
     declared = declaration.quality_policy
+    bring = _deliver if declaration.origin is None else _refresh
 
     @dg.multi_asset(
         name=f"{declaration.id}__stage",
@@ -104,24 +117,20 @@ def _stage_asset(declaration: Datasource, webserver: str) -> dg.AssetsDefinition
         ],
         check_specs=check_specs(declaration, key),
         can_subset=True,
-        config_schema=STAGE_CONFIG,
+        config_schema=STAGE_CONFIG if declaration.origin is None else REFRESH_CONFIG,
         required_resource_keys={GOVERNANCE},
         op_tags=_NO_RETRY,
     )
     def stage(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         application: Application = context.resources.governance
-        config: Mapping[str, str] = context.op_execution_context.op_config
+        config: Mapping[str, Any] = context.op_execution_context.op_config
         with business_refusals():
-            payload, sha256 = application.read_delivery(declaration, config["delivery"])
-            request = StageRequest(
-                datasource=declaration.id,
-                delivery=config["delivery"],
-                file_sha256=sha256,
-                attestation_id=config["attestation"] or None,
-                launch=launch_of(context.run),
-            )
-            staged = create_stage(application.work(), application.evaluator(), payload, request)
-        found = staged.stage
+            brought = bring(application, declaration, config, launch_of(context.run))
+        found = brought.stage
+        if brought.not_modified:
+            context.log.info("not modified: stage %s has it already", found.id)
+            context.log_event(dg.AssetObservation(key, metadata=unmodified_metadata(found)))
+            return
         context.log.info("stage %s is %s", found.id, found.state)
         yield dg.MaterializeResult(
             asset_key=key,
@@ -131,6 +140,40 @@ def _stage_asset(declaration: Datasource, webserver: str) -> dg.AssetsDefinition
         )
 
     return stage
+
+
+def _deliver(
+    application: Application,
+    declaration: Datasource,
+    config: Mapping[str, Any],
+    launch: RunLaunch | None,
+) -> Refreshed:
+    payload, sha256 = application.read_delivery(declaration, config["delivery"])
+    request = StageRequest(
+        datasource=declaration.id,
+        delivery=config["delivery"],
+        file_sha256=sha256,
+        attestation_id=config["attestation"] or None,
+        launch=launch,
+    )
+    staged = create_stage(application.work(), application.evaluator(), payload, request)
+    return Refreshed(stage=staged.stage)
+
+
+def _refresh(
+    application: Application,
+    declaration: Datasource,
+    config: Mapping[str, Any],
+    launch: RunLaunch | None,
+) -> Refreshed:
+    request = RefreshRequest(
+        datasource=declaration.id,
+        origin=application.origin(declaration),
+        attestation_id=config["attestation"] or None,
+        launch=launch,
+        force=config["force"],
+    )
+    return refresh_stage(application.work(), application.evaluator(), request)
 
 
 def _current_asset(

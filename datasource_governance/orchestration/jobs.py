@@ -1,4 +1,4 @@
-"""The jobs that a person finds in the launchpad: stage, promote, publish.
+"""The jobs that a person finds in the launchpad: stage, refresh, promote, publish.
 
 Source: SPEC section 15.
 """
@@ -11,6 +11,7 @@ import dagster as dg
 from datasource_governance.domain.launch import (
     promotion_job_name,
     publication_job_name,
+    refresh_job_name,
     stage_job_name,
 )
 from datasource_governance.orchestration.assets import current_key, stage_key
@@ -28,6 +29,15 @@ def stage_job(datasource: str) -> "UnresolvedAssetJobDefinition":
         stage_job_name(datasource),
         selection=dg.AssetSelection.assets(stage_key(datasource)),
         description=f"Validate one delivery of `{datasource}` and keep it as a stage.",
+    )
+
+
+def refresh_job(datasource: str) -> "UnresolvedAssetJobDefinition":
+    """Return the job that reads the origin of a datasource into a stage."""
+    return dg.define_asset_job(
+        refresh_job_name(datasource),
+        selection=dg.AssetSelection.assets(stage_key(datasource)),
+        description=f"Read the origin of `{datasource}` and keep what it says as a stage.",
     )
 
 
@@ -57,6 +67,12 @@ def publication_job(
 def stage_run_config(datasource: str, delivery: str, attestation_id: str) -> dict[str, object]:
     """Return the run configuration of the stage job."""
     config = {"delivery": delivery, "attestation": attestation_id}
+    return {"ops": {f"{datasource}__stage": {"config": config}}}
+
+
+def refresh_run_config(datasource: str, attestation_id: str, *, force: bool) -> dict[str, object]:
+    """Return the run configuration of the job that reads an origin."""
+    config = {"attestation": attestation_id, "force": force}
     return {"ops": {f"{datasource}__stage": {"config": config}}}
 
 

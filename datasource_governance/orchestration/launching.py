@@ -5,15 +5,16 @@ Source: SPEC section 6 (`stage create` … launches the job and waits).
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from datasource_governance.errors import GovernanceError, GuardError, ServiceUnavailableError
 from datasource_governance.orchestration.client import DagsterClient
 
 POLL_SECONDS = 0.5
 WAIT_SECONDS = 300.0
-_JOBS = """{ repositoriesOrError { ... on RepositoryConnection {
+JOBS = """{ repositoriesOrError { ... on RepositoryConnection {
     nodes { name location { name } jobs { name } } } } }"""
-_LAUNCH = """mutation Launch($parameters: ExecutionParams!) {
+LAUNCH = """mutation Launch($parameters: ExecutionParams!) {
   launchRun(executionParams: $parameters) {
     ... on LaunchRunSuccess { run { runId } }
     ... on PythonError { className message } } }"""
@@ -31,10 +32,10 @@ def launch(client: DagsterClient, job: str, run_config: Mapping[str, object]) ->
         GuardError: when the gate or the run coordinator refuses it.
         ServiceUnavailableError: when no webserver answers or the job is not loaded.
     """
-    selector = _selector(client, job)
+    selector = selector_of(client.ask(JOBS), job)
     if selector is not None:
         parameters = {"selector": selector, "runConfigData": dict(run_config)}
-        run_id = _launched(client.ask(_LAUNCH, parameters=parameters)["launchRun"])
+        run_id = launched(client.ask(LAUNCH, parameters=parameters)["launchRun"])
         if run_id is not None:
             return run_id
     raise ServiceUnavailableError(
@@ -52,7 +53,7 @@ def launch_again(client: DagsterClient, run_id: str) -> str:
     """
     parameters = {"parentRunId": run_id, "strategy": "ALL_STEPS"}
     answer = client.ask(_LAUNCH_AGAIN, parameters=parameters)["launchRunReexecution"]
-    again = _launched(answer)
+    again = launched(answer)
     if again is None:
         raise ServiceUnavailableError(
             f"Dagster at {client.url} did not execute run {run_id} again; is its code location "
@@ -61,8 +62,12 @@ def launch_again(client: DagsterClient, run_id: str) -> str:
     return again
 
 
-def _launched(answer: Mapping[str, object]) -> str | None:
-    """Return the id of the run that was launched; None when Dagster could not."""
+def launched(answer: Mapping[str, object]) -> str | None:
+    """Return the id of the run that a launch is answered with; None when Dagster could not.
+
+    Raises:
+        GuardError: when the run coordinator refused it.
+    """
     match answer:
         case {"run": {"runId": str(run_id)}}:
             return run_id
@@ -94,8 +99,9 @@ def wait_for_run(client: DagsterClient, run_id: str) -> str:
     )
 
 
-def _selector(client: DagsterClient, job: str) -> dict[str, str] | None:
-    for repository in client.ask(_JOBS)["repositoriesOrError"].get("nodes", ()):
+def selector_of(answer: Mapping[str, Any], job: str) -> dict[str, str] | None:
+    """Return where a job is, of all that `JOBS` is answered with; None when it is not loaded."""
+    for repository in answer["repositoriesOrError"].get("nodes", ()):
         if any(each["name"] == job for each in repository["jobs"]):
             return {
                 "repositoryLocationName": repository["location"]["name"],

@@ -41,6 +41,7 @@ INPUTS = f"{NAMESPACE}/inputs"
 KEY = f"{NAMESPACE}/key"
 MATERIALIZATION_ID = f"{NAMESPACE}/materialization_id"
 NEXT_STEP = f"{NAMESPACE}/next_step"
+NOT_MODIFIED = f"{NAMESPACE}/not_modified"
 OUTCOME = f"{NAMESPACE}/outcome"
 PARTITION = f"{NAMESPACE}/partition"
 POLICIES = f"{NAMESPACE}/policies"
@@ -123,6 +124,11 @@ def stage_metadata(
         "dagster/row_count": stage.row_count,
         "dagster/column_schema": column_schema(stage.schema),
     }
+
+
+def unmodified_metadata(stage: Stage) -> Metadata:
+    """Return the metadata of a refresh that made no stage; this one has what the origin says."""
+    return {NOT_MODIFIED: "the origin says what it said before", STAGE_ID: stage.id}
 
 
 def validation_of(stage: Stage) -> dict[str, Json]:

@@ -17,9 +17,15 @@ from datasource_governance.orchestration.assets import (
 )
 from datasource_governance.orchestration.governed_asset import published_datasource
 from datasource_governance.orchestration.io_manager import GovernedIOManager
-from datasource_governance.orchestration.jobs import promotion_job, publication_job, stage_job
+from datasource_governance.orchestration.jobs import (
+    promotion_job,
+    publication_job,
+    refresh_job,
+    stage_job,
+)
 from datasource_governance.orchestration.outbox import outbox_sensor
 from datasource_governance.orchestration.reconciliation import reconciliation_sensor
+from datasource_governance.orchestration.retention import retention_definitions
 from datasource_governance.orchestration.schedules import (
     checkpoint_schedule,
     evidence_checkpoint,
@@ -84,7 +90,7 @@ def datasource_definitions(
         assets=[assets.stage, assets.current, *producers],
         asset_checks=[assets.evidence],
         jobs=[
-            stage_job(declaration.id),
+            (stage_job if declaration.origin is None else refresh_job)(declaration.id),
             *([publication_job(declaration.id, producers)] if producers else []),
         ],
     )
@@ -101,13 +107,14 @@ def shared_definitions(
     the governed assets of any of them, of which the reconciler sees to it that they are shown.
     """
     promotions = {one.id: promotion_job(one.id) for one in declarations}
-    return dg.Definitions(
+    shared = dg.Definitions(
         jobs=[*promotions.values(), evidence_checkpoint],
         schedules=[checkpoint_schedule(application)],
         sensors=_sensors(declarations, promotions, producers) if promotions else [],
         resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
         executor=dg.in_process_executor,
     )
+    return dg.Definitions.merge(shared, retention_definitions(declarations))
 
 
 def _sensors(

@@ -4,15 +4,15 @@ Source: SPEC section 6; facts on concurrency, 4.3.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datasource_governance.domain.actor import UNATTESTED, ActorId, Role
 from datasource_governance.domain.approval_policy import ApprovalPolicy
-from datasource_governance.domain.attestation import Action, Attestation, verify
-from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.attestation import Action
+from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import DatasourceKind
-from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.launch import RunLaunch
+from datasource_governance.domain.origin import OriginVersion
 from datasource_governance.domain.policy_version import (
     PolicyKind,
     recorded_approval_policy,
@@ -22,13 +22,12 @@ from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import Delivery, Stage, new_stage
-from datasource_governance.domain.subjects import delivery_subject
+from datasource_governance.domain.subjects import delivery_subject, refresh_subject
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import Validation
-from datasource_governance.errors import GuardError, NotFoundError, ServiceUnavailableError
+from datasource_governance.errors import GuardError, ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
-from datasource_governance.services.attesting import attest, authorise
-from datasource_governance.services.launching import AttestedLauncher, launcher_of
+from datasource_governance.services.creating import created_before, creator_of
 from datasource_governance.services.recording import record_created
 
 _ATTEMPTS = 3
@@ -36,10 +35,9 @@ _ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRequest:
-    """A delivery to be staged, and who may prove to be its creator.
+    """A delivery to be staged, and by what its creator is proved: see `creating.Creation`.
 
-    `attestation_id` names a stored attestation. Without one it is whoever is proved to have
-    launched the run `launch`, and without that, too, nobody.
+    `read` says of which origin it is, and in which version, where a refresh read it.
     """
 
     datasource: str
@@ -47,6 +45,14 @@ class StageRequest:
     file_sha256: Sha256
     attestation_id: str | None
     launch: RunLaunch | None = None
+    read: OriginVersion | None = None
+
+    @property
+    def signed(self) -> tuple[Action, Mapping[str, Json]]:
+        """The action and the subject that a creator signs: the file, or the origin."""
+        if self.read is not None:
+            return Action.STAGE_REFRESH, refresh_subject(self.datasource, self.read.origin)
+        return Action.STAGE_CREATE, delivery_subject(self.datasource, self.file_sha256)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,36 +71,6 @@ class _Facts:
     quality_policy: QualityPolicy
     approval_policy: ApprovalPolicy | None
     previous: TableSchema | None
-
-
-def store_delivery_attestation(
-    work: UnitOfWork, datasource: str, file_sha256: Sha256, attestation: Attestation
-) -> Sha256:
-    """Keep a creator's attestation for a run that will name it; return its id.
-
-    Storing it again is harmless: it still creates one stage only.
-
-    Raises:
-        GuardError: `not_authorised` or an attestation's codes.
-    """
-    with work:
-        work.datasources.get_for_update(datasource)
-        if work.authority.attestation(attestation.id) is not None:
-            return attestation.id
-        now = work.now()
-        subject = delivery_subject(datasource, file_sha256)
-        actor = attest(work, attestation, action=Action.STAGE_CREATE, subject=subject, now=now)
-        authorise(work, actor, Role.STEWARD, datasource)
-        facts = {"actor": actor, "file_sha256": file_sha256}
-        work.evidence.append(
-            datasource_chain(datasource),
-            kind="delivery.attested",
-            subject=attestation.id,
-            facts=facts,
-            at=now,
-        )
-        work.commit()
-    return attestation.id
 
 
 def create_stage(
@@ -134,29 +110,13 @@ def _earlier(work: UnitOfWork, request: StageRequest) -> Stage | None:
     Raises:
         GuardError: code `attestation_mismatch` when its attestation created another delivery's.
     """
-    attestation_id = _attestation_id(work, request)
-    if attestation_id is None:
-        return None
-    stage = work.stages.attested_by(attestation_id, request.datasource)
+    stage = created_before(work, request)
     if stage is not None and stage.delivery_sha256 != request.file_sha256:
         raise GuardError(
             "the attestation created a stage of another delivery; sign this one, or launch anew",
             code="attestation_mismatch",
         )
     return stage
-
-
-def _attestation_id(work: UnitOfWork, request: StageRequest) -> str | None:
-    if request.attestation_id is not None:
-        return request.attestation_id
-    launcher = _launcher(work, request)
-    return launcher.attestation_id if launcher else None
-
-
-def _launcher(work: UnitOfWork, request: StageRequest) -> AttestedLauncher | None:
-    """Return who is proved to have launched the run in order to stage this datasource."""
-    launch = request.launch
-    return launcher_of(work, launch) if launch and launch.stages(request.datasource) else None
 
 
 def _facts(work: UnitOfWork, target: Target) -> _Facts:
@@ -205,13 +165,14 @@ def _store(
         if target != facts.target:
             return None
         now = work.now()
-        creator, attestation_id = _creator(work, request)
+        creator, attestation_id = creator_of(work, request)
         delivery = Delivery(
             name=request.delivery,
             sha256=request.file_sha256,
             payload_sha256=Sha256(hashlib.sha256(encoded).hexdigest()),
             creator=creator,
             attestation_id=attestation_id,
+            origin=request.read.origin if request.read else None,
         )
         stage = new_stage(
             work.new_id(),
@@ -221,36 +182,7 @@ def _store(
             approval_policy=facts.approval_policy,
             now=now,
         )
-        work.stages.add(stage, encoded)
+        work.stages.add(stage, encoded, request.read.token if request.read else None)
         record_created(work, stage)
         work.commit()
     return Staged(stage=stage, created=True)
-
-
-def _creator(work: UnitOfWork, request: StageRequest) -> tuple[ActorId, str | None]:
-    """Return who is proved to be the creator, and the attestation that proves it."""
-    attestation_id = request.attestation_id
-    if attestation_id is not None:
-        actor = _signer(work, request, attestation_id)
-    elif launcher := _launcher(work, request):
-        actor, attestation_id = launcher.actor, launcher.attestation_id
-    else:
-        return UNATTESTED, None
-    authorise(work, actor, Role.STEWARD, request.datasource)
-    return actor, attestation_id
-
-
-def _signer(work: UnitOfWork, request: StageRequest, attestation_id: str) -> ActorId:
-    attestation = work.authority.attestation(attestation_id)
-    if attestation is None:
-        raise NotFoundError(
-            f"there is no attestation {attestation_id[:12]!r} in tenant {work.tenant!r}; "
-            "stage create stores one"
-        )
-    return verify(
-        attestation,
-        work.authority.key(attestation.claims.key),
-        tenant=work.tenant,
-        action=Action.STAGE_CREATE,
-        subject=delivery_subject(request.datasource, request.file_sha256),
-    )

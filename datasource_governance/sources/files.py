@@ -82,14 +82,14 @@ def known_suffix(name: str) -> str:
 
 
 def _read_address(address: str, csv: CsvOptions, limits: Limits) -> "pa.Table":
-    name = _name_of(address)
+    name = name_of_address(address)
     known_suffix(name)
     otherwise = refused(name, "unreadable", "the address cannot be opened or read")
     stored = shielded(lambda: _fetched(address, name, limits), otherwise)
     return decode_in_child(Content(name=name, stored=stored, csv=csv, limits=limits))
 
 
-def _name_of(address: str) -> str:
+def name_of_address(address: str) -> str:
     """Return the last part of the path, without what may be secret before and behind it."""
     if address.startswith(("http://", "https://")):
         address = re.split("[?#]", address, maxsplit=1)[0]

@@ -28,7 +28,7 @@ from datasource_governance.web.messages import graphql_errors, guarded, read_jso
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.origins import is_from
 from datasource_governance.web.pages import SIGN_IN, SIGN_OUT, refusal_page
-from datasource_governance.web.policy import READ, need_of_route
+from datasource_governance.web.policy import READ, need_of_route, refreshed_datasource
 
 GRAPHQL = "/graphql"
 HEALTH = "/health"
@@ -40,6 +40,8 @@ _READING = frozenset({"GET", "HEAD"})
 _STATUS = {
     "not_signed_in": HTTPStatus.UNAUTHORIZED,
     "invalid_argument": HTTPStatus.BAD_REQUEST,
+    "invalid_document": HTTPStatus.BAD_REQUEST,
+    "not_found": HTTPStatus.NOT_FOUND,
     "service_unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _POLICY_VIOLATION = 1008
@@ -135,7 +137,7 @@ class Gate:
                 raise GuardError("GraphQL is asked by POST")
             if method in _READING:
                 return
-            if method != "POST" or not (path in (GRAPHQL, *OPEN) or path.startswith(PAGES)):
+            if method != "POST" or not _takes_posts(path):
                 raise GuardError(f"{method} is not allowed here")
         is_bearer = identity is not None and identity.is_bearer
         if not is_from(scope["headers"], self._origins, bearer=is_bearer):
@@ -159,6 +161,11 @@ class Gate:
         granted = await self._granted(identity)
         granted.demand(READ, "subscribing")
         await run_in_threadpool(self._graphql.admit_subscription, payload, granted)
+
+
+def _takes_posts(path: str) -> bool:
+    is_known = path in (GRAPHQL, *OPEN) or path.startswith(PAGES)
+    return is_known or refreshed_datasource(path) is not None
 
 
 async def _refuse(error: GovernanceError, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,6 +6,7 @@ refused until it is named here. Roles do not include each other, so every need l
 Source: SPEC sections 15-17; threats T-01, T-02, T-08, T-34 and T-35.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,12 +15,14 @@ from typing_extensions import override
 
 from datasource_governance.domain.actor import READERS, Grant, Role
 from datasource_governance.domain.launch import (
+    RETENTION_APPLY_JOB,
     promotion_job_name,
     publication_job_name,
+    refresh_job_name,
     stage_job_name,
 )
+from datasource_governance.services.plan_review import PLAN_READERS
 
-RETENTION_APPLY_JOB = "apply_retention_plan"
 ASSET_JOB = "__ASSET_JOB"
 """How the name of Dagster's own job over any selection of assets begins."""
 
@@ -60,6 +63,8 @@ class Launch:
 READ = Need(roles=READERS, anywhere=True)
 READ_COUNTS = Need(roles=frozenset({Role.STEWARD}))
 """What seeing counts and row numbers of every datasource needs."""
+READ_PLANS = Need(roles=PLAN_READERS)
+"""What seeing a retention plan of every datasource needs, which counts rows and bytes."""
 # Compute logs and debug files are of any job, and Dagster writes what checks found into both.
 READ_LOGS = READ_COUNTS
 OPERATE = Need(roles=frozenset({Role.OPERATOR}))
@@ -125,28 +130,38 @@ ROUTES: Mapping[str, Need | None] = MappingProxyType(
 """Needs of Dagster's routes by the beginning of their paths. None: nobody; all others: readers."""
 
 
+_REFRESH = re.compile(r"/datasources/([a-z][a-z0-9_]{0,62})/refresh/stage")
 _JOBS = (
     (stage_job_name, Role.STEWARD),
+    (refresh_job_name, Role.STEWARD),
     (promotion_job_name, Role.OPERATOR),
     (publication_job_name, Role.PRODUCER),
 )
 
 
 def need_of_route(path: str) -> Need | None:
-    """Return what reading a path of Dagster's needs; None when nobody may."""
+    """Return what a path needs, mostly to be read; None when nobody may."""
+    if (datasource := refreshed_datasource(path)) is not None:
+        return Need(roles=frozenset({Role.STEWARD}), datasource=datasource)
     for beginning, need in ROUTES.items():
         if path.startswith(beginning):
             return need
     return READ
 
 
+def refreshed_datasource(path: str) -> str | None:
+    """Return the datasource whose origin is read into a stage by a post to a path."""
+    found = _REFRESH.fullmatch(path)
+    return found[1] if found else None
+
+
 def needs_of_launch(launch: Launch) -> frozenset[Need]:
     """Return everything that is needed to run a job or a selection of assets.
 
-    The stage job and asset of a datasource need its steward, the promotion job and current asset
-    its operator, the job that publishes to it its producer, applying a retention plan an
-    administrator, anything else an operator over all datasources. Dagster's own job without a
-    selection would run every asset.
+    The jobs that stage and refresh a datasource and its stage asset need its steward, the promotion
+    job and current asset its operator, the job that publishes to it its producer, applying a
+    retention plan an administrator, anything else an operator over all datasources. Dagster's own
+    job without a selection would run every asset.
     """
     assets = frozenset(map(_need_of_asset, launch.assets))
     if launch.job.startswith(ASSET_JOB):

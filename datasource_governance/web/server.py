@@ -3,6 +3,7 @@
 Source: SPEC section 16; facts on `dagster_webserver` and the private names it takes to embed it.
 """
 
+import json
 import secrets
 import signal
 import time
@@ -42,6 +43,7 @@ from datasource_governance.web.messages import MAXIMUM_BODY_BYTES
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.policy import Launch
 from datasource_governance.web.redaction import Redaction
+from datasource_governance.web.refresh import refresh_route
 from datasource_governance.web.security_headers import SecurityHeaders
 from datasource_governance.web.settings import WebSettings
 from datasource_governance.web.sign_in import SignIn
@@ -94,7 +96,14 @@ class GovernedWebserver(DagsterWebserver[Any, Any]):
     @override
     def build_routes(self) -> list[BaseRoute]:
         routes: list[Any] = super().build_routes()  # type: ignore[no-untyped-call]  # Dagster's own
-        return [*self._own_routes, *(route for route in routes if _is_kept(route))]
+        own = [*self._own_routes, refresh_route(self._ask)]
+        return [*own, *(route for route in routes if _is_kept(route))]
+
+    async def _ask(self, request: Request, query: str, **variables: object) -> dict[str, Any]:
+        """Return what a query or mutation of ours is answered with, as if the request had it."""
+        answered = await self.execute_graphql_request(request, query, variables, None)
+        answer: dict[str, Any] = json.loads(bytes(answered.body))
+        return answer
 
 
 def governed_app(

@@ -9,11 +9,14 @@ Source: SPEC sections 5 ("Row numbers and per-rule counts") and 17; threat T-11.
 import re
 from functools import lru_cache
 
-from datasource_governance.orchestration import metadata
+from datasource_governance.domain.launch import RETENTION_APPLY_JOB, RETENTION_PLAN_JOB
+from datasource_governance.orchestration import metadata, plan_metadata
 from datasource_governance.orchestration.refusals import CODE
+from datasource_governance.orchestration.retention import APPLY_OP, RETENTION_PLAN
 from datasource_governance.web.policy import (
     ASSET_JOB,
     READ_COUNTS,
+    READ_PLANS,
     Launch,
     Need,
     needs_of_launch,
@@ -39,6 +42,7 @@ PUBLIC_KEYS = frozenset(
         metadata.KEY,
         metadata.MATERIALIZATION_ID,
         metadata.NEXT_STEP,
+        metadata.NOT_MODIFIED,
         metadata.OUTCOME,
         metadata.PARTITION,
         metadata.POLICIES,
@@ -60,6 +64,9 @@ PUBLIC_KEYS = frozenset(
         metadata.STUCK_RUN,
         metadata.TOPIC,
         metadata.WAITING,
+        plan_metadata.AS_OF,
+        plan_metadata.EXPIRES,
+        plan_metadata.PLAN,
         CODE,
         f"{OURS}quality_policy_hash",
         RESTRICTED,
@@ -83,6 +90,8 @@ PUBLIC_COLUMNS = frozenset(
 """Columns that every reader sees of a table under one of those keys."""
 
 _GOVERNED_STEP = re.compile(r"([a-z][a-z0-9_]{0,62})__(?:stage|current)(?:_\w+)?(?:\[.*)?")
+_PLAN_JOBS = frozenset({RETENTION_PLAN_JOB, RETENTION_APPLY_JOB})
+_PLAN_STEPS = frozenset({RETENTION_PLAN.to_python_identifier(), APPLY_OP})
 _REMEMBERED = 1024
 # Ids and hashes, and the one sentence of ours whose numbers are of rules, stay as they are.
 _NUMBER = re.compile(
@@ -104,6 +113,8 @@ def need_of_step(step_key: str) -> Need | None:
 
     Dagster names the step of an asset or of a check on one after the asset's key.
     """
+    if step_key in _PLAN_STEPS:
+        return READ_PLANS
     named = _GOVERNED_STEP.fullmatch(step_key)
     return need_of_asset((named[1], "stage")) if named else None
 
@@ -116,9 +127,10 @@ def need_of_launch(launch: Launch | None) -> Need | None:
     if launch is None or (launch.job.startswith(ASSET_JOB) and not launch.assets):
         return READ_COUNTS
     datasources = {need.datasource for need in needs_of_launch(launch)} - {None}
-    if len(datasources) > 1:
-        return READ_COUNTS
-    return next((need_of_steward(one) for one in datasources if one), None)
+    needs = {need_of_steward(one) for one in datasources if one}
+    if launch.job in _PLAN_JOBS or tuple(RETENTION_PLAN.path) in launch.assets:
+        needs.add(READ_PLANS)
+    return READ_COUNTS if len(needs) > 1 else next(iter(needs), None)
 
 
 def need_of_steward(datasource: str) -> Need:

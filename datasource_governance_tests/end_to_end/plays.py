@@ -36,6 +36,7 @@ from datasource_governance.orchestration.jobs import promotion_run_config, stage
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.persistence import tables
 from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.statements import inserted, insertion
 from datasource_governance.services.declaring import apply_datasource
 from datasource_governance.services.delivering import deliver
 from datasource_governance.services.reading import read_current
@@ -269,6 +270,13 @@ def play_driver_errors(scene: Scene) -> None:
         scene.attempt(
             "driver", lambda statement=statement, rows=rows: connection.execute(statement, rows)
         )
+        connection.close()
+    kept = insertion((tables.actor, tuple(key)))
+    for together in ([key, key], [key, key, {**key, "id": f"{scene.canary.bait}\0"}]):
+        connection.begin()
+        for one in together:
+            connection.later(kept, inserted(one))
+        scene.attempt("driver", connection.commit)
         connection.close()
 
 

@@ -47,12 +47,15 @@ def test_a_datasource_has_two_assets_two_jobs_and_the_sensors_are_there_once_for
         "orders/current",
         "users/stage",
         "users/current",
+        "governance/retention_plan",
     }
     assert {job.name for job in defs.resolve_all_job_defs()} >= {
         "stage_orders",
         "promote_orders",
         "stage_users",
         "promote_users",
+        "retention_plan",
+        "apply_retention_plan",
     }
     assert {sensor.name: sensor.default_status.value for sensor in defs.sensors} == dict.fromkeys(
         (

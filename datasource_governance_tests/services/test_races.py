@@ -23,11 +23,8 @@ from datasource_governance.persistence.repositories import (
     PostgresStages,
 )
 from datasource_governance.services.approval import quorum_of
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.creating import store_delivery_attestation
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance_tests.world import TWO_APPROVALS
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.usefixtures("no_deadlock")]

@@ -13,11 +13,8 @@ from datasource_governance.domain.subjects import delivery_subject
 from datasource_governance.domain.validation import Outcome
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.evaluation.payload import TypedPayload
-from datasource_governance.services.staging import (
-    StageRequest,
-    create_stage,
-    store_delivery_attestation,
-)
+from datasource_governance.services.creating import store_delivery_attestation
+from datasource_governance.services.staging import StageRequest, create_stage
 from datasource_governance_tests.builders import policy_document, rule
 
 pytestmark = pytest.mark.postgres

@@ -24,6 +24,7 @@ from datasource_governance.persistence.provisioning import (
     owner_role,
     provision,
     reader_role,
+    retention_role,
 )
 from datasource_governance.persistence.upgrade import upgrade
 from datasource_governance_tests.browser.pages import browser
@@ -116,6 +117,7 @@ def _database() -> Iterator[GovernanceDatabase]:
             application_role=application_role("governance"),
             owner_role=owner_role("governance"),
             reader_role=reader_role("governance"),
+            retention_role=retention_role("governance"),
         )
     shutil.rmtree(directory)
 

@@ -32,6 +32,10 @@ ADMINISTRATOR = Need(roles=frozenset({Role.ADMINISTRATOR}))
         ("/server_info", READ),
         ("/logs/run/compute_logs/step.out", READ_LOGS),
         ("/download_debug/0d1e", READ_LOGS),
+        ("/datasources/orders/refresh/stage", STEWARD_OF_ORDERS),
+        ("/datasources/Orders/refresh/stage", READ),
+        ("/datasources/orders/refresh/stage/", READ),
+        ("/datasources/orders/refresh", READ),
         ("/notebook", None),
         ("/dagit/notebook", None),
         ("/report_asset_materialization/orders/current", None),
@@ -48,6 +52,7 @@ def test_route_needs(path, need):
     ("launch", "needs"),
     [
         (Launch(job="stage_orders"), {STEWARD_OF_ORDERS}),
+        (Launch(job="refresh_stage_orders"), {STEWARD_OF_ORDERS}),
         (Launch(job="promote_orders"), {OPERATOR_OF_ORDERS}),
         (Launch(job="publish_orders"), {PRODUCER_OF_ORDERS}),
         (Launch(job="apply_retention_plan"), {ADMINISTRATOR}),

@@ -3,9 +3,9 @@
 import pytest
 
 from datasource_governance.domain.actor import Role
-from datasource_governance.orchestration import metadata
+from datasource_governance.orchestration import metadata, plan_metadata
 from datasource_governance.orchestration.registry import governed_definitions
-from datasource_governance.web.policy import ASSET_JOB, READ_COUNTS, Launch, Need
+from datasource_governance.web.policy import ASSET_JOB, READ_COUNTS, READ_PLANS, Launch, Need
 from datasource_governance.web.visibility import (
     OURS,
     PUBLIC_COLUMNS,
@@ -26,6 +26,12 @@ FOR_STEWARDS = {
     metadata.ENTRIES,
     metadata.ROW_NUMBERS,
     metadata.ROWS,
+    plan_metadata.BLOCKED,
+    plan_metadata.BLOCKERS,
+    plan_metadata.BYTES,
+    plan_metadata.DESTROYED,
+    plan_metadata.DUE,
+    plan_metadata.TARGETS,
 }
 """Keys of ours that hold counts, or rows of every datasource."""
 
@@ -33,7 +39,7 @@ FOR_STEWARDS = {
 def test_every_key_of_ours_is_either_for_everybody_or_for_stewards():
     ours = {
         value
-        for name, value in vars(metadata).items()
+        for name, value in {**vars(metadata), **vars(plan_metadata)}.items()
         if name.isupper() and isinstance(value, str) and value.startswith(OURS)
     }
 
@@ -69,6 +75,7 @@ def test_of_the_table_of_rules_only_the_count_is_not_seen():
         (("orders",), None),
         (("orders", "other"), None),
         (("team", "orders", "stage"), None),
+        (("governance", "retention_plan"), READ_PLANS),
         ((), None),
     ],
 )
@@ -82,7 +89,8 @@ def test_the_steps_of_every_governed_asset_and_check_are_known_by_their_names(sh
     steps = {one.node_def.name for one in [*defs.assets, *defs.asset_checks]}
 
     assert {need_of_step(step) for step in steps} == {
-        Need(roles=frozenset({Role.STEWARD}), datasource="a__b2")
+        Need(roles=frozenset({Role.STEWARD}), datasource="a__b2"),
+        READ_PLANS,
     }
 
 
@@ -93,6 +101,8 @@ def test_the_steps_of_every_governed_asset_and_check_are_known_by_their_names(sh
         ("orders__current", ORDERS),
         ("orders__current_evidence", ORDERS),
         ("orders__stage[part]", ORDERS),
+        ("governance__retention_plan", READ_PLANS),
+        ("apply_plan", READ_PLANS),
         ("orders", None),
         ("orders__staged", None),
         ("orders_stage", None),
@@ -111,6 +121,15 @@ def test_a_step_is_governed_by_its_name(step_key, need):
         (Launch(job="stage_orders"), ORDERS),
         (Launch(job="promote_orders"), ORDERS),
         (Launch(job="report"), None),
+        (Launch(job="retention_plan"), READ_PLANS),
+        (Launch(job="apply_retention_plan"), READ_PLANS),
+        (
+            Launch(
+                job=ASSET_JOB,
+                assets=frozenset({("governance", "retention_plan"), ("orders", "stage")}),
+            ),
+            READ_COUNTS,
+        ),
         (Launch(job="report", assets=frozenset({("orders", "current")})), ORDERS),
         (Launch(job=ASSET_JOB, assets=frozenset({("free",)})), None),
         (Launch(job=ASSET_JOB, assets=frozenset({("free",), ("orders", "stage")})), ORDERS),

@@ -1,0 +1,1 @@
+"""Declared origins, which are read again: databases, addresses and functions."""
