@@ -23,11 +23,12 @@ from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.datasource import Datasource, parse_datasource
+from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.subjects import apply_subject
-from datasource_governance.errors import GovernanceError
+from datasource_governance.errors import GovernanceError, UnreadableSourceError
 from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate, validate_file
 from datasource_governance.evaluation.payload import TypedPayload, decode_payload
@@ -58,6 +59,17 @@ from datasource_governance_tests.end_to_end.bait import (
 from datasource_governance_tests.end_to_end.life import Scene
 from datasource_governance_tests.launches import stage_launch
 from datasource_governance_tests.receiving import Deaf
+from datasource_governance_tests.refreshing import ToldOrigin, refreshed_stage
+from datasource_governance_tests.retiring import (
+    admit_keeper,
+    apply_plan,
+    declare_kept,
+    freeze_as_evidence,
+    hold,
+    plan_now,
+    release,
+    stage_at,
+)
 from datasource_governance_tests.sources.databases import Database, new_duckdb
 from datasource_governance_tests.world import TWO_APPROVALS
 
@@ -82,6 +94,8 @@ def live(scene: Scene) -> None:
         play_publication(scene)
         play_launch(scene)
         play_withdrawals(scene)
+        play_refresh(scene)
+        play_retention(scene)
         play_delivery(scene)
         play_driver_errors(scene)
         play_frames(scene)
@@ -247,6 +261,38 @@ def play_withdrawals(scene: Scene) -> None:
     """Take back a grant and a key, so that every table has rows."""
     scene.world.withdraw(scene.world.grant("approver-3", Role.VIEWER))
     scene.world.revoke(scene.world.signer("approver-3").key)
+
+
+def play_refresh(scene: Scene) -> None:
+    """Read an origin twice: it says the same, and then nothing that can be used."""
+    feeds = replace(scene.world, datasource="feeds")
+    feeds.declare(kind="cached")
+    origin = ToldOrigin(table=table_of(scene.canary), version="1")
+    refreshed_stage(feeds, origin)
+    refreshed_stage(feeds, origin)
+    origin.failure = UnreadableSourceError("told", [])
+    scene.attempt("services", lambda: refreshed_stage(feeds, origin, force=True))
+
+
+def play_retention(scene: Scene) -> None:
+    """Plan, hold, freeze and destroy, and be refused."""
+    kept = replace(scene.world, datasource="kept")
+    admit_keeper(kept)
+    declare_kept(kept)
+    due = stage_at(kept, table=table_of(scene.canary))
+    made = kept.promote(stage_at(kept, table=table_of(scene.canary))).materialization
+    freeze_as_evidence(kept, made.id)
+    held = hold(kept, due.id, HoldScope.STAGE)
+    blocked = plan_now(kept)
+    scene.attempt("services", lambda: apply_plan(kept, blocked, [due.id]))
+    release(kept, held.id)
+    scene.attempt("services", lambda: apply_plan(kept, blocked))
+    plan = plan_now(kept)
+    apply_plan(kept, plan)
+    scene.attempt("services", lambda: apply_plan(kept, plan))
+    kept.release_clock()
+    defs = governed_definitions([], scene.world.application)
+    assert run_job(scene, defs, "retention_plan")
 
 
 def play_delivery(scene: Scene) -> None:
