@@ -507,12 +507,12 @@ def test_what_is_listed_is_the_tenants_own(tenants):
     ]
     assert WaitingStages().overview(work).standings.keys() == {"orders", FEEDS}
     assert dead_letters(work) == []
-    assert {one.position.datasource for one in backlogs(work, [Receiver()])} == {"orders"}
+    assert {one.position.datasource for one in backlogs(work, [Receiver()])} == {"orders", FEEDS}
     with work:
         assert launcher_of(work, promotion_launch("any", run_id=tenants.foreign.run)) is None
         assert work.authority.keys(tenants.foreign.actor) == []
         assert tenants.foreign.actor not in {one.id for one in work.authority.actors()}
-        assert [one.datasource for one in work.datasources.list()] == ["orders"]
+        assert [one.datasource for one in work.datasources.list()] == [FEEDS, "orders"]
 
 
 # --- Jobs -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from datasource_governance.domain.evidence import Break
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.notification import stage_page
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.retention_policy import RetentionPolicy
 from datasource_governance.domain.stage import Stage
 
 Metadata = Mapping[str, str | int | dg.MetadataValue[Any] | dg.TableSchema]
@@ -72,9 +73,10 @@ _RULE_COLUMNS = ("rule", "status", "affected", "reason", "severity", "type", "fi
 
 def policy_metadata(declaration: Datasource) -> Metadata:
     """Return the definition metadata of a datasource's assets: its declared policies."""
-    declared: dict[str, QualityPolicy | ApprovalPolicy | None] = {
+    declared: dict[str, QualityPolicy | ApprovalPolicy | RetentionPolicy | None] = {
         "quality": declaration.quality_policy,
         "approval": declaration.approval_policy,
+        "retention": declaration.retention_policy,
     }
     records = [
         {"policy": kind, "version": policy.version, "hash": policy.hash}

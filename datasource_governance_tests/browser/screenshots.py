@@ -29,6 +29,7 @@ from datasource_governance.domain.stage import Stage
 from datasource_governance.orchestration.client import DagsterClient
 from datasource_governance.orchestration.launching import launch, launch_again, wait_for_run
 from datasource_governance.orchestration.runs import StageRun, newest_run_about
+from datasource_governance_tests.browser.overdue import Overdue, plan_and_hold
 from datasource_governance_tests.browser.pages import Pages, signed_in
 from datasource_governance_tests.laptop import client_of, laptop_system, password_of
 
@@ -50,6 +51,7 @@ class Told:
     waiting: Stage
     blocked: Stage
     promotion: StageRun
+    overdue: Overdue
 
 
 @contextmanager
@@ -74,12 +76,14 @@ def _tell(system: System) -> Told:
     promotion = _await_promotion(client, promoted)
     _run_example(client)
     _publish_twice(DagsterClient(system.url, signer_of(application, PRODUCER)))
+    waiting, blocked = stage(deliveries.corrected), stage(deliveries.faulty)
     return Told(
         system=system,
         promoted=promoted,
         promotion=promotion,
-        waiting=stage(deliveries.corrected),
-        blocked=stage(deliveries.faulty),
+        waiting=waiting,
+        blocked=blocked,
+        overdue=plan_and_hold(system, blocked),
     )
 
 
@@ -177,6 +181,24 @@ def take_publication(pages: Pages, told: Told, directory: Path) -> None:
     )
 
 
+def take_retention_plan(pages: Pages, told: Told, directory: Path) -> None:
+    plan = told.overdue.plan
+    pages.picture(
+        "/assets/governance/retention_plan",
+        shows=["datasource_governance/due", plan.hash, told.overdue.stage.id, "airports-keep-v1"],
+        at=directory / "retention_plan.png",
+        scroll_to="text=datasource_governance/targets",
+    )
+
+
+def take_stale_plan(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/runs/{told.overdue.stale_run}",
+        shows=["Failure", "is outdated", "nothing was destroyed"],
+        at=directory / "stale_plan.png",
+    )
+
+
 PICTURES = (
     take_lineage,
     take_blocked_checks,
@@ -184,6 +206,8 @@ PICTURES = (
     take_promotion_run,
     take_current,
     take_publication,
+    take_retention_plan,
+    take_stale_plan,
 )
 
 

@@ -50,6 +50,8 @@ def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
         "promotion_run.png": PNG,
         "current.png": PNG,
         "publication.png": PNG,
+        "retention_plan.png": PNG,
+        "stale_plan.png": PNG,
     }
     assert told.blocked.state is StageState.FAILED
 

@@ -6,6 +6,7 @@ import pytest
 
 from datasource_governance.domain.actor import Role
 from datasource_governance_tests.cli.conftest import ORDERS
+from datasource_governance_tests.orchestration.test_client import webserver
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 GOOD = "id,amount\n1,10\n2,20\n"
@@ -108,3 +109,39 @@ def test_a_datasource_without_an_origin_is_refused_by_what_it_lacks(feed):
 
     assert answer.code == 2
     assert "source.origin" in answer.out
+
+
+def run_that_ends(status):
+    """Return what a webserver answers, of a run that stages nothing and ends so."""
+    repository = {"name": "r", "location": {"name": "l"}, "jobs": [{"name": "refresh_stage_feed"}]}
+    return (
+        {"data": {"repositoriesOrError": {"nodes": [repository]}}},
+        {"data": {"launchRun": {"run": {"runId": "r-1"}}}},
+        {"data": {"runOrError": {"status": status}}},
+    )
+
+
+def test_a_run_that_ends_well_without_a_stage_found_nothing_new(feed, monkeypatch):
+    first = stage_refresh(feed).document["stage"]
+
+    with webserver(*run_that_ends("SUCCESS")) as server:
+        monkeypatch.setenv("GOVERNANCE_DAGSTER_URL", server.url)
+        answer = feed("stage", "refresh", "feed", "--json", by="keeper")
+
+    config = server.asked[1]["variables"]["parameters"]["runConfigData"]["ops"]["feed__stage"]
+    assert (answer.code, answer.document["not_modified"]) == (0, True)
+    assert answer.document["stage"] == first
+    assert config["config"].keys() == {"attestation", "force"}
+    with feed.world.application.work() as work:
+        attestation = work.authority.attestation(config["config"]["attestation"])
+    assert (attestation.claims.actor, str(attestation.claims.action)) == ("keeper", "stage.refresh")
+
+
+@pytest.mark.parametrize("status", ["FAILURE", "SUCCESS"])
+def test_a_run_that_made_no_stage_of_an_origin_without_any_is_named(feed, monkeypatch, status):
+    with webserver(*run_that_ends(status)) as server:
+        monkeypatch.setenv("GOVERNANCE_DAGSTER_URL", server.url)
+        answer = feed("stage", "refresh", "feed", "--json", by="keeper")
+
+    assert (answer.code, answer.document["kind"]) == (1, "run_failed")
+    assert "/runs/r-1" in answer.out

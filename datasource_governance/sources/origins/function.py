@@ -21,12 +21,13 @@ from datasource_governance.sources.refusal import refused, shielded
 
 
 class NotModified(Enum):
-    """What a function answers whose origin is still in the version that it was told."""
+    """The class of `NOT_MODIFIED`, which a function answers while its origin stays as it was."""
 
     NOT_MODIFIED = "not_modified"
 
 
 NOT_MODIFIED: Final = NotModified.NOT_MODIFIED
+"""What a function answers whose origin is still in the version that it was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
