@@ -526,9 +526,21 @@ def promote_it(ids, _):
     return {"stage_id": ids.stage}
 
 
-CONFIGURED = {"orders__stage": stage_with_its_attestation, "orders__current": promote_it}
+def destroy_by_its_plan(ids, _):
+    return {"plan_hash": ids.plan, "targets": [ids.stage]}
+
+
+CONFIGURED = {
+    "orders__stage": stage_with_its_attestation,
+    "orders__current": promote_it,
+    "apply_plan": destroy_by_its_plan,
+}
 """The configuration of every op that has one, with another's ids in it."""
-JOBS = {"stage_orders": "orders__stage", "promote_orders": "orders__current"}
+JOBS = {
+    "stage_orders": "orders__stage",
+    "promote_orders": "orders__current",
+    "apply_retention_plan": "apply_plan",
+}
 
 
 def fields_of(op) -> set[str]:
@@ -565,5 +577,7 @@ def test_a_job_answers_a_foreign_id_like_nobodys(tenants, job):
         return code_of(run), ids.hidden_in(description)
 
     assert found(tenants.foreign) == found(NOBODYS)
-    assert found(NOBODYS)[0] == "not_found"
+    # A plan is asked for by its hash, and of one that is not there it cannot be told why.
+    unknown = "plan_outdated" if job == "apply_retention_plan" else "not_found"
+    assert found(NOBODYS)[0] == unknown
     assert contents(tenants.home) == before

@@ -26,6 +26,11 @@ HELD_BY = {
     ],
     "test_cases_approval.py": ["ports/lifecycle.py"],
     "cli/test_authority.py": ["cli/actor.py", "cli/key.py", "cli/signatures.py"],
+    "cli/test_retention.py": [
+        *("cli/disposition.py", "cli/hold.py", "cli/plan_documents.py", "cli/plan_tables.py"),
+        "services/plan_review.py",
+    ],
+    "orchestration/test_retention.py": ["orchestration/plan_metadata.py"],
     "persistence/test_append_only.py": ["persistence/tables.py"],
     "persistence/test_connection.py": ["persistence/driver_errors.py"],
     "persistence/test_tamper.py": [
