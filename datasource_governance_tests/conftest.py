@@ -11,6 +11,7 @@ from datasource_governance_tests.postgres import (  # noqa: F401 - fixtures are 
     cloned_governance,
     cluster,
     dagster_database,
+    dagster_template,
     template,
     unique_name,
 )

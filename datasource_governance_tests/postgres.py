@@ -186,13 +186,29 @@ def cloned_governance(
         )
 
 
-@pytest.fixture
-def dagster_database(template: Template) -> Iterator[str]:
-    """The URL of an empty database of its own, as Dagster's storage takes it."""
-    yield from cloned_dagster(template)
+@pytest.fixture(scope="session")
+def dagster_template(template: Template) -> Iterator[str]:
+    """A database with the tables of Dagster's storage, which take seconds to make."""
+    import dagster as dg
 
-
-def cloned_dagster(template: Template) -> Iterator[str]:
-    """Yield the URL of one empty database for Dagster's storage, and drop it afterwards."""
     for name in _clone(template, template.dagster, dagster_role(template.dagster)):
+        url = _at(template.connections.dagster_url, name)
+        with dg.instance_for_test(overrides={"storage": {"postgres": {"postgres_url": url}}}):
+            pass
+        yield name
+
+
+@pytest.fixture
+def dagster_database(template: Template, dagster_template: str) -> Iterator[str]:
+    """The URL of a database of its own that has Dagster's tables, without a row."""
+    yield from cloned_dagster(template, dagster_template)
+
+
+def cloned_dagster(template: Template, source: str | None = None) -> Iterator[str]:
+    """Yield the URL of one database for Dagster's storage, and drop it afterwards.
+
+    It is empty; with `source` it is as that clone is, to which nothing may be connected.
+    """
+    owner = dagster_role(template.dagster)
+    for name in _clone(template, source or template.dagster, owner):
         yield _at(template.connections.dagster_url, name)
