@@ -75,8 +75,8 @@ def apply_signed(
     subject = apply_retention_subject(plan, wanted)
     attestation = author.attest(Action.RETENTION_APPLY, subject)
     request = ApplyRequest(plan=plan, targets=wanted, attestation=attestation)
-    with counting("{task.completed} objects are deleted"):
-        return apply_retention(session.work(), session.artifacts(), request)
+    with counting("{task.completed} objects of artifacts were tried") as told:
+        return apply_retention(session.work(), session.artifacts(), request, told)
 
 
 def _chosen(plan: RetentionPlan, targets: list[str] | None) -> list[PlannedTarget]:

@@ -3,6 +3,8 @@
 Source: SPEC section 12 ("go through `purging` to `purged`"); facts 7.10, I-099 and I-100.
 """
 
+from collections.abc import Callable
+
 from datasource_governance.domain.artifact import foreign, parse_artifact_reference
 from datasource_governance.domain.materialization import Disposition, Materialization
 from datasource_governance.errors import GovernanceError, GuardError
@@ -12,17 +14,27 @@ from datasource_governance.services.recording import record
 
 
 def finish_purging(
-    work: UnitOfWork, artifacts: ArtifactBackend, plan_hash: str
+    work: UnitOfWork,
+    artifacts: ArtifactBackend,
+    plan_hash: str,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """Delete what is left of the objects that an applied plan destroyed.
 
     Return the materializations of which that failed, each with a message; they stay `purging`.
-    Doing it again goes on, and an object that is gone already counts as deleted.
+    Doing it again goes on, and an object that is gone already counts as deleted. `progress` is told
+    of objects that were tried.
     """
     with work:
         purging = work.retention.purging(plan_hash)
-    tried = [(one.id, _finish(work, artifacts, one, plan_hash)) for one in purging]
-    return tuple((name, problem) for name, problem in tried if problem is not None)
+    failed = []
+    for tried, one in enumerate(purging, start=1):
+        problem = _finish(work, artifacts, one, plan_hash)
+        if problem is not None:
+            failed.append((one.id, problem))
+        if progress is not None:
+            progress(tried)
+    return tuple(failed)
 
 
 def _finish(

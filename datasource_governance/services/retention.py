@@ -7,7 +7,7 @@ holds and transitions lock, too. The objects of artifacts follow when it is comm
 Source: SPEC section 12; facts 3.7, 4.6, 4.7, 7.10 and T-26.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -160,11 +160,17 @@ class ApplyRequest:
     launch: RunLaunch | None = None
 
 
-def apply_retention(work: UnitOfWork, artifacts: ArtifactBackend, request: ApplyRequest) -> Applied:
+def apply_retention(
+    work: UnitOfWork,
+    artifacts: ArtifactBackend,
+    request: ApplyRequest,
+    progress: Callable[[int], None] | None = None,
+) -> Applied:
     """Destroy targets of a plan: all that are asked for, or nothing.
 
     An object that its store does not delete leaves its materialization `purging` and is named in
-    the result; it is tried again when the plan is applied again.
+    the result; it is tried again when the plan is applied again. `progress` is told of objects that
+    were tried.
 
     Raises:
         AlreadyAppliedError: the plan was applied before; it carries the first result.
@@ -183,7 +189,7 @@ def apply_retention(work: UnitOfWork, artifacts: ArtifactBackend, request: Apply
         else:
             disposed = tuple(work.retention.dispositions(request.plan))
             done = Applied(application=first, targets=disposed)
-    done = replace(done, unfinished=finish_purging(work, artifacts, request.plan))
+    done = replace(done, unfinished=finish_purging(work, artifacts, request.plan, progress))
     if first is not None:
         raise AlreadyAppliedError(done)
     return done
