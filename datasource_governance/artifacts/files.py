@@ -80,6 +80,15 @@ class TenantFiles:
             return False
         return True
 
+    def check_there(self) -> None:
+        """Refuse to tell what is gone from where nothing was ever kept.
+
+        Raises:
+            OSError: the tenant's directory is missing.
+        """
+        with directory(self._root, self._tenant):
+            pass
+
     def kept(self) -> list[KeptObject]:
         """Return every file that a locator can name, in order of locators.
 

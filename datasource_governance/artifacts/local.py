@@ -61,7 +61,12 @@ class LocalArtifacts:
     def delete(self, locator: str) -> bool:
         """See ports.artifacts.ArtifactBackend."""
         names = names_of(locator)
-        return shielded(lambda: self._files.delete(*names), NOT_DELETED)
+        return shielded(lambda: self._deleted(*names), NOT_DELETED)
+
+    def _deleted(self, datasource: str, name: str) -> bool:
+        # A folder that is not mounted has lost nothing.
+        self._files.check_there()
+        return self._files.delete(datasource, name)
 
     def kept(self) -> Iterator[KeptObject]:
         """See ports.artifacts.ArtifactBackend."""

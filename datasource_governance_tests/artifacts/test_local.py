@@ -77,6 +77,13 @@ def test_a_link_in_the_place_of_a_directory_is_not_followed(local, folder, tmp_p
         local.backend.delete(stored(CONTENT).locator)
 
 
+def test_where_the_folder_is_not_mounted_nothing_is_taken_for_deleted(local, folder):
+    folder.parent.rename(folder.parent.with_name("unmounted"))
+
+    with pytest.raises(ServiceUnavailableError, match="was not deleted"):
+        local.backend.delete(stored(CONTENT).locator)
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "directory"])
 def test_what_is_no_file_is_refused_and_not_waited_for(local, folder, make):
     (path,) = folder.iterdir()
