@@ -134,6 +134,8 @@ class RemoteArtifacts:
             filesystem.info(f"{base}/{locator}")
             filesystem.rm_file(f"{base}/{locator}")
         except FileNotFoundError:
+            # A bucket that is not there has lost nothing.
+            filesystem.info(_bucket(base))
             return False
         return True
 
@@ -157,6 +159,12 @@ def _protocol(address: str) -> str:
             "them, such as s3://bucket/prefix"
         )
     return protocol
+
+
+def _bucket(path: str) -> str:
+    """Return where a path begins, which has to be there before anything is kept."""
+    first, *_ = path.lstrip("/").split("/")
+    return path[: path.index(first) + len(first)]
 
 
 def _aware(instant: datetime) -> datetime:

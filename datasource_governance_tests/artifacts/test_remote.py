@@ -54,6 +54,18 @@ def test_a_store_that_fails_half_way_leaves_nothing_here(memory, monkeypatch):
     assert memory.locators() == []
 
 
+def test_where_the_bucket_is_missing_nothing_is_taken_for_deleted(bucket):
+    import s3fs
+
+    artifact = bucket.put()
+    s3fs.S3FileSystem().rm(bucket.root, recursive=True)
+
+    with pytest.raises(ServiceUnavailableError, match="was not deleted") as refused:
+        bucket.backend.delete(artifact.locator)
+
+    assert refused.value.__context__ is None
+
+
 def test_an_upload_to_a_store_goes_on_in_another_process(memory, tmp_path):
     with memory.backend.begin(DATASOURCE) as upload:
         upload.file.write(CONTENT[:7])
