@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
+TYPES = $(VENV)-types
 
 .PHONY: demo dev test docs lint fmt check benchmarks constraints changelog screenshots clean
 
@@ -27,11 +28,11 @@ docs: $(INSTALLED)
 	$(BIN)/sphinx-build -q -W --keep-going -E -d docs/_build/doctrees docs docs/_build/html
 
 # Format, lint, layers, types, dependencies, spelling.
-lint: $(INSTALLED)
+lint: $(INSTALLED) $(TYPES)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
+	$(TYPES)/bin/mypy --python-executable $(BIN)/python
 	$(BIN)/deptry .
 	$(BIN)/codespell README.md docs changelog.d benchmarks datasource_governance datasource_governance_tests
 
@@ -51,6 +52,8 @@ constraints: $(INSTALLED)
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 --upgrade \
 		--all-extras pyproject.toml --output-file constraints.txt
+	echo mypy | $(BIN)/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 \
+		--upgrade - --output-file constraints-types.txt
 
 changelog: $(INSTALLED)
 	$(BIN)/towncrier build --draft --version next
@@ -60,10 +63,16 @@ screenshots: $(INSTALLED)
 	$(BIN)/python -m datasource_governance_tests.browser.screenshots docs/images
 
 clean:
-	rm -rf $(VENV) docs/_build
+	rm -rf $(VENV) $(TYPES) docs/_build
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,docs,test,lint]'
+	touch $@
+
+# mypy looks at the packages of the other environment; it needs releases that those do not take.
+$(TYPES)/.installed: constraints-types.txt
+	$(PYTHON) -m venv $(TYPES)
+	$(TYPES)/bin/pip install --quiet --disable-pip-version-check -r constraints-types.txt
 	touch $@

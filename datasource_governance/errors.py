@@ -108,3 +108,14 @@ class EvaluationError(GovernanceError):
 
     code = "not_evaluated"
     exit_code = EXIT_UNREADABLE
+
+
+class PluginExecutionError(GovernanceError, RuntimeError):
+    """A quality provider could not execute checks at all; nothing was evaluated, nothing passed.
+
+    `code` says why: `provider_not_installed`, `unsupported_connection`, `provider_timeout`,
+    `provider_failed`.
+    """
+
+    code = "provider_failed"
+    exit_code = EXIT_UNREADABLE

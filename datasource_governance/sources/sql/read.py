@@ -96,6 +96,21 @@ def read_sql(source: SqlSource, limits: Limits = DEFAULT_LIMITS) -> SqlRows:
         return answered(source.name, lambda: _rows(connection, source, limits))
 
 
+def sql_schema(source: SqlSource) -> "pa.Schema":
+    """Return the columns of a table or query, with the Arrow types that they are read as.
+
+    Whether a number with a scale is kept as one, and the width of wide integers, are decided by
+    the values, which are not read.
+
+    Raises:
+        InvalidArgumentError: as `read_sql`.
+        UnreadableSourceError: as `read_sql`, but for what only values can be refused for.
+    """
+    with _connection(source) as connection:
+        result, _ = answered(source.name, lambda: _result(connection, source, DEFAULT_LIMITS))
+        return result.empty.schema
+
+
 @contextmanager
 def sql_batches(
     source: SqlSource, limits: Limits = DEFAULT_LIMITS, batch_bytes: int = DEFAULT_BATCH_BYTES

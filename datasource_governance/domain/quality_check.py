@@ -1,0 +1,159 @@
+"""What a quality provider answers, and what is made of it. There is no place for a cell value.
+
+A rule is passed or failed only where the provider answered for it exactly once and sensibly;
+everything else is `error`, which never counts as passed.
+
+Source: SPEC sections 5 and 14; facts on the quality plugin, 8.8 and 10.2.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from datasource_governance.domain.canonical import Json, Sha256
+from datasource_governance.domain.quality_expectation import ContentRule, QualityExpectation
+from datasource_governance.domain.rules import (
+    NotNullRule,
+    RangeRule,
+    ReferentialRule,
+    RowCountRule,
+    UniqueRule,
+)
+from datasource_governance.domain.validation import (
+    EVALUATOR_VERSION,
+    MAXIMUM_ROWS_LISTED,
+    Reason,
+    RuleOutcome,
+    Status,
+)
+
+_REASONS = {
+    RowCountRule.type: Reason.ROW_COUNT,
+    NotNullRule.type: Reason.NULL,
+    UniqueRule.type: Reason.DUPLICATE,
+    RangeRule.type: Reason.OUT_OF_RANGE,
+    ReferentialRule.type: Reason.NOT_ALLOWED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderBinding:
+    """Which provider evaluates content rules, in which version, configured how.
+
+    `configuration` is the hash of the part of the platform manifest that configures it.
+    """
+
+    name: str
+    version: str
+    configuration: Sha256
+
+    @property
+    def evaluator_version(self) -> str:
+        """What a stage is bound to: with another one the same payload may get another verdict."""
+        return f"{EVALUATOR_VERSION}+{self.name}@{self.version}/{self.configuration}"
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON form, as it is among the evidence."""
+        return {"name": self.name, "version": self.version, "configuration": self.configuration}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """What a provider found of one expectation.
+
+    `affected` is the number of distinct rows that violate it, for `row_count` 0 or 1; None where it
+    could not be evaluated. `rows` are the lowest one-based positions of such rows, at most 25; None
+    where the provider knows none.
+    """
+
+    id: str
+    affected: int | None
+    rows: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityCheckResult:
+    """One outcome for every expectation, in the order in which they were asked.
+
+    `provider_version` is that of the framework, or of what wrote results that were only read.
+    """
+
+    provider: str
+    provider_version: str
+    checks: tuple[RuleOutcome, ...]
+
+    @property
+    def status(self) -> Status:
+        """`error` when nothing was evaluated or something was not, else failed or passed."""
+        found = {check.status for check in self.checks}
+        if not found or Status.ERROR in found:
+            return Status.ERROR
+        return Status.FAILED if Status.FAILED in found else Status.PASSED
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON form."""
+        return {
+            "provider": self.provider,
+            "provider_version": self.provider_version,
+            "status": str(self.status),
+            "checks": [check.document() for check in self.checks],  # type: ignore[misc]  # it is JSON
+        }
+
+
+def concluded(
+    asked: Sequence[QualityExpectation], answered: Iterable[Evaluated]
+) -> tuple[RuleOutcome, ...]:
+    """Return the outcome of every expectation, in the order in which they were asked.
+
+    One that was answered never, twice or impossibly could not be evaluated.
+    """
+    found: dict[str, list[Evaluated]] = {}
+    for one in answered:
+        found.setdefault(one.id, []).append(one)
+    return tuple(_outcome(expectation, found.get(expectation.id, [])) for expectation in asked)
+
+
+def not_evaluated(rule: ContentRule) -> RuleOutcome:
+    """Return the outcome of a rule that could not be evaluated."""
+    return _of(rule, Status.ERROR, Reason.NOT_EVALUATED)
+
+
+def _outcome(expectation: QualityExpectation, answers: Sequence[Evaluated]) -> RuleOutcome:
+    rule = expectation.rule
+    if len(answers) != 1 or not _is_possible(answers[0]):
+        return not_evaluated(rule)
+    affected, rows = answers[0].affected or 0, answers[0].rows
+    status = Status.FAILED if affected else Status.PASSED
+    reason = _REASONS[rule.type] if affected else None
+    if isinstance(rule, RowCountRule):
+        return _of(rule, status, reason)
+    return _of(rule, status, reason, affected=affected, rows=rows)
+
+
+def _is_possible(answer: Evaluated) -> bool:
+    """Tell whether the numbers fit together."""
+    if answer.affected is None or answer.affected < 0:
+        return False
+    if answer.rows is None:
+        return True
+    ascending = all(low < high for low, high in zip((0, *answer.rows), answer.rows, strict=False))
+    return ascending and len(answer.rows) == min(answer.affected, MAXIMUM_ROWS_LISTED)
+
+
+def _of(
+    rule: ContentRule,
+    status: Status,
+    reason: Reason | None,
+    *,
+    affected: int | None = None,
+    rows: tuple[int, ...] | None = None,
+) -> RuleOutcome:
+    return RuleOutcome(
+        id=rule.id,
+        type=rule.type,
+        severity=rule.severity,
+        status=status,
+        fields=rule.fields,
+        affected=affected,
+        rows=rows,
+        reason=reason,
+    )

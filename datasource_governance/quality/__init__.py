@@ -1,0 +1,1 @@
+"""One quality interface, and the providers behind it (SPEC section 14)."""

@@ -1,0 +1,140 @@
+"""The process in which a provider runs: its whole life, and what is let out of it.
+
+Names and types are judged natively before the provider is asked, so that a missing field fails its
+rule with every provider, and does not void the rest.
+
+Source: SPEC sections 5 and 14.
+"""
+
+import importlib
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from datasource_governance.domain.canonical import Sha256, canonical_bytes, load_canonical
+from datasource_governance.domain.quality_check import Evaluated
+from datasource_governance.domain.quality_expectation import (
+    QualityExpectation,
+    read_expectations,
+)
+from datasource_governance.domain.quality_policy import NO_OVERRIDES, QualityPolicy
+from datasource_governance.domain.rules import RowCountRule
+from datasource_governance.domain.validation import RuleOutcome, Status
+from datasource_governance.errors import UnreadableSourceError
+from datasource_governance.quality.execution import ANSWERED, REFUSED
+from datasource_governance.quality.plugin import DataQualityPlugin, PluginConfiguration
+from datasource_governance.quality.targets import DIALECTS, FrameTarget, SqlTarget, Target
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def main() -> int:
+    """Read a request from stdin, run the provider, write the answer; return the exit status."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with open(0, "rb", closefd=False) as stdin:
+        request: Any = load_canonical(stdin.read(int.from_bytes(stdin.read(8), "big")))
+    folder = Path(request["folder"])
+    Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    try:
+        answer, status = _answer(request, int(sys.argv[1])), ANSWERED
+    except UnreadableSourceError as error:
+        answer, status = canonical_bytes([asdict(problem) for problem in error.problems]), REFUSED
+    (folder / "answer.json").write_bytes(answer)
+    return status
+
+
+def _end_with_parent(folder: Path) -> None:
+    """Leave nothing behind when the process that asked is gone, and with it the end of stdin."""
+    os.read(0, 1)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _answer(request: Any, frame: int) -> bytes:  # noqa: ANN401 - JSON of the parent
+    asked = read_expectations(request["expectations"], Sha256(request["policy_hash"]))
+    if request["sql"] is None:
+        target: Target = _frame_target(frame, asked)
+    else:
+        target = _sql_target(request["sql"], request["timeout_seconds"])
+    known = [
+        outcome for outcome in judged_by_shape(asked, target) if outcome.status is Status.FAILED
+    ]
+    settled = {outcome.id for outcome in known}
+    plugin = _plugin(request)
+    rest = [one for one in asked if one.id not in settled]
+    work = Path(request["folder"]) / "work"
+    evaluated = list(plugin.run(target, rest, work)) if rest else []
+    return canonical_bytes(
+        {
+            "known": [
+                {"id": one.id, "fields": list(one.fields), "reason": str(one.reason)}
+                for one in known
+            ],
+            "evaluated": [_document(one) for one in evaluated],
+        }
+    )
+
+
+def _document(one: Evaluated) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "affected": None if one.affected is None else int(one.affected),
+        "rows": None if one.rows is None else [int(row) for row in one.rows],
+    }
+
+
+def _plugin(request: Any) -> DataQualityPlugin:  # noqa: ANN401 - JSON of the parent
+    module, _, name = request["plugin"].partition(":")
+    configuration = PluginConfiguration(
+        timeout_seconds=request["timeout_seconds"], options=request["options"]
+    )
+    found: type[DataQualityPlugin] = getattr(importlib.import_module(module), name)
+    return found(configuration)
+
+
+def _frame_target(frame: int, asked: Sequence[QualityExpectation]) -> FrameTarget:
+    """Return the columns that expectations name; one where they name none, for the row count."""
+    import pyarrow as pa
+
+    names = {name for one in asked for name in one.fields}
+    table = pa.ipc.open_file(pa.memory_map(f"/dev/fd/{frame}")).read_all()
+    named = [name for name in table.column_names if name in names]
+    return FrameTarget(table=table.select(named or table.column_names[:1]))
+
+
+def _sql_target(address: Any, timeout_seconds: int) -> SqlTarget:  # noqa: ANN401 - JSON of the parent
+    from datasource_governance.sources.sql.read import SqlSource, sql_schema
+
+    source = SqlSource(address["url"], table=address["table"], schema=address["schema"])
+    return SqlTarget(
+        url=address["url"],
+        dialect=DIALECTS[address["url"].partition("://")[0].partition("+")[0]],
+        table=address["table"],
+        schema=address["schema"],
+        columns=sql_schema(source),
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def judged_by_shape(asked: Sequence[QualityExpectation], target: Target) -> Iterable[RuleOutcome]:
+    """Return what follows from names alone: rules about rows fail where a field is missing."""
+    from datasource_governance.evaluation import outcomes
+
+    rules = tuple(one.rule for one in asked if not isinstance(one.rule, RowCountRule))
+    policy = QualityPolicy(
+        version="expectations",
+        rules=rules,
+        schema_policy=NO_OVERRIDES,
+        canonical=b"",
+        hash=asked[0].policy_hash,
+    )
+    empty: pa.Table = target.columns.empty_table()
+    return outcomes.of_shape(policy, empty)

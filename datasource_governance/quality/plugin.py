@@ -1,0 +1,172 @@
+"""`DataQualityPlugin`: the one interface of quality frameworks.
+
+A provider says what it is and how it runs checks; that is all it can say. Around that this class
+puts what nobody gets around: names and types are judged natively first, checks run in a process of
+their own which is killed when its time is over, every expectation is answered exactly once or
+counts as not evaluated, and nothing but counts and row numbers comes back.
+
+Source: SPEC section 14; the names are those of ADR-0044.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, final
+
+from typing_extensions import override
+
+from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.quality_check import Evaluated, QualityCheckResult, concluded
+from datasource_governance.domain.quality_expectation import CONTENT_KINDS, QualityExpectation
+from datasource_governance.errors import InvalidArgumentError, PluginExecutionError
+from datasource_governance.quality.connections import Connection, connection_to
+from datasource_governance.quality.execution import Answer, run_in_child
+from datasource_governance.quality.lineage import LineageEmitter, NoopEmitter
+from datasource_governance.quality.targets import DIALECTS, Target
+
+API_VERSION = "1.0"
+"""A provider must be written for the same major version of this interface."""
+_FINAL = ("execute_checks", "supports_sql_dialect", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginConfiguration:
+    """How a provider is run. `options` are those of the provider itself."""
+
+    timeout_seconds: int = 300
+    options: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class DataQualityPlugin(ABC):
+    """A quality framework behind the one interface; subclass it, and implement `run`.
+
+    Class attributes:
+        name: What a platform manifest calls it.
+        api_version: The version of this interface that it is written for.
+        distributions: The Python distributions that it needs; the first one gives its version.
+        extra: The extra of this package, or the distribution, that installs them.
+        dialects: SQL dialects whose tables it reads, of `postgresql` and `duckdb`.
+        reads_frames: Whether it reads tables in memory.
+        kinds: The rule types that it evaluates; another one is never passed.
+        environment: Variables that its process gets, such as those that turn telemetry off.
+    """
+
+    name: ClassVar[str]
+    api_version: ClassVar[str] = API_VERSION
+    distributions: ClassVar[tuple[str, ...]] = ("datasource-governance",)
+    extra: ClassVar[str] = "datasource-governance"
+    dialects: ClassVar[frozenset[str]] = frozenset()
+    reads_frames: ClassVar[bool] = True
+    kinds: ClassVar[frozenset[str]] = CONTENT_KINDS
+    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @override
+    def __init_subclass__(cls, **arguments: object) -> None:
+        """Refuse a provider that replaces what every provider must go through."""
+        super().__init_subclass__(**arguments)
+        if replaced := [name for name in _FINAL if name in vars(cls)]:
+            raise TypeError(f"{cls.__name__} must not define {', '.join(replaced)}; implement run")
+
+    def __init__(self, configuration: PluginConfiguration | None = None) -> None:
+        self.configuration = configuration or PluginConfiguration()
+
+    @abstractmethod
+    def run(
+        self, target: Target, expectations: Sequence[QualityExpectation], folder: Path
+    ) -> Iterable[Evaluated]:
+        """Evaluate expectations, in a process of its own; import the framework here.
+
+        The fields of all of them exist. What is raised, printed or written is thrown away; an
+        expectation that is not among what is returned counts as not evaluated.
+
+        Args:
+            target: What to read.
+            expectations: Of types that the provider evaluates.
+            folder: An empty working directory, deleted afterwards.
+        """
+
+    @property
+    def version(self) -> str:
+        """The installed version of the framework.
+
+        Raises:
+            PluginExecutionError: code `provider_not_installed`, naming what to install.
+        """
+        missing = [name for name in self.distributions if _version(name) is None]
+        if missing:
+            raise PluginExecutionError(
+                f"provider {self.name!r} needs {', '.join(missing)}, which is not installed; run: "
+                f"pip install '{self.extra}'",
+                code="provider_not_installed",
+                provider=self.name,
+                missing=tuple(missing),
+            )
+        return str(_version(self.distributions[0]))
+
+    @final
+    def execute_checks(
+        self, connection: object, expectations: Sequence[QualityExpectation]
+    ) -> QualityCheckResult:
+        """Run checks against data, and return an outcome for each expectation.
+
+        Args:
+            connection: A pandas or Polars frame, an Arrow table, or a `SqlSource` of a table.
+            expectations: What is expected, each id once; without any the result is an error.
+
+        Raises:
+            InvalidArgumentError: data of another class, or an id that is repeated.
+            PluginExecutionError: nothing could be executed; see the error's codes.
+            UnreadableSourceError: the data or the database was refused, as in `validate`.
+        """
+        ids = [one.id for one in expectations]
+        if repeated := sorted({one for one in ids if ids.count(one) > 1}):
+            raise InvalidArgumentError(f"expectations are repeated: {', '.join(repeated)}")
+        source = connection_to(connection)
+        self._check_reads(source)
+        emitter, version = self.get_lineage_emitter(), self.version
+        run = emitter.started(source.name)
+        answer = self._answered(source, expectations)
+        result = QualityCheckResult(
+            provider=self.name,
+            provider_version=version,
+            checks=tuple(
+                answer.known.get(outcome.id, outcome)
+                for outcome in concluded(expectations, answer.evaluated)
+            ),
+        )
+        emitter.finished(run, result)
+        return result
+
+    def _answered(self, source: Connection, expectations: Sequence[QualityExpectation]) -> Answer:
+        asked = [one for one in expectations if one.kind in self.kinds]
+        if not asked:
+            return Answer()
+        return run_in_child(self, source, asked)
+
+    def _check_reads(self, source: Connection) -> None:
+        reads = self.reads_frames if source.dialect is None else source.dialect in self.dialects
+        if not reads:
+            what = "tables in memory" if source.dialect is None else f"{source.dialect} tables"
+            raise PluginExecutionError(
+                f"provider {self.name!r} does not read {what}; choose another provider",
+                code="unsupported_connection",
+                provider=self.name,
+            )
+
+    def supports_sql_dialect(self, dialect: str) -> bool:
+        """Tell whether tables of a SQL dialect are read, by any name that it goes by."""
+        return DIALECTS.get(dialect.lower()) in self.dialects
+
+    def get_lineage_emitter(self) -> LineageEmitter:
+        """Return what is told of check runs; by default nobody is."""
+        return NoopEmitter()
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

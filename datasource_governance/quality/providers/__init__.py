@@ -1,0 +1,1 @@
+"""The providers that come with the package. Each imports its framework only while it runs."""
