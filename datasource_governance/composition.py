@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from datasource_governance.outputs import Outlet
     from datasource_governance.persistence.checkpoint_files import CheckpointFiles
     from datasource_governance.persistence.verification import Verification
+    from datasource_governance.quality.platform import Platform
     from datasource_governance.services.publishing import PublicationRequest, Published
 
 DEFAULT_STATE = ".governance"
@@ -52,7 +53,8 @@ class Settings:
     `GOVERNANCE_CHECKPOINTS` (directory or fsspec address in which checkpoints are kept, out of
     reach of who owns the database), `GOVERNANCE_CHECKPOINT_ACTOR` (whose key signs them, default
     `checkpointer`), `GOVERNANCE_RECEIVERS` (TOML file that says who is told of events),
-    `GOVERNANCE_ARTIFACTS` (directory or fsspec address of artifacts, default `<state>/artifacts`).
+    `GOVERNANCE_ARTIFACTS` (directory or fsspec address of artifacts, default `<state>/artifacts`),
+    `GOVERNANCE_PLATFORM` (platform manifest, JSON or YAML; without one rules are native).
     """
 
     database_url: str | None
@@ -67,6 +69,7 @@ class Settings:
     checkpoint_actor: str = CHECKPOINT_ACTOR
     receivers: Path | None = None
     artifacts: str | None = None
+    platform: Path | None = None
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -91,6 +94,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         checkpoint_actor=environment.get("GOVERNANCE_CHECKPOINT_ACTOR", CHECKPOINT_ACTOR),
         receivers=Path(named) if (named := environment.get("GOVERNANCE_RECEIVERS")) else None,
         artifacts=environment.get("GOVERNANCE_ARTIFACTS"),
+        platform=Path(manifest) if (manifest := environment.get("GOVERNANCE_PLATFORM")) else None,
     )
 
 
@@ -147,11 +151,16 @@ class Application:
 
         return PostgresUnitOfWork(self.engine, self.settings.tenant, self._new_id)
 
+    @cached_property
+    def platform(self) -> "Platform":
+        """The platform manifest, and the quality provider that it chooses."""
+        from datasource_governance.quality.platform import Platform
+
+        return Platform(self.settings.platform)
+
     def evaluator(self) -> Evaluator:
         """Return the evaluator; importing it brings in the engines."""
-        from datasource_governance.evaluation.evaluate import PanderaEvaluator
-
-        return PanderaEvaluator()
+        return self.platform.evaluator()
 
     def artifacts(self) -> ArtifactBackend:
         """Return where artifacts are kept: below the state unless another place is configured."""
@@ -167,9 +176,7 @@ class Application:
 
     def artifact_evaluator(self) -> ArtifactEvaluator:
         """Return what looks into artifacts; importing it brings in the engines."""
-        from datasource_governance.evaluation.artifacts import ArtifactReader
-
-        return ArtifactReader()
+        return self.platform.artifact_evaluator()
 
     def publish(self, data: object, request: "PublicationRequest") -> "Published":
         """Publish data of any class: inline if it is small, else as an artifact.

@@ -50,6 +50,7 @@ def test_errors_are_exactly_these_and_each_has_a_stable_code():
         "InvalidArgumentError": "invalid_argument",
         "InvalidPolicyError": "invalid_document",
         "NotFoundError": "not_found",
+        "PluginExecutionError": "provider_failed",
         "ProblemsError": "governance_error",
         "ServiceUnavailableError": "service_unavailable",
         "UnreadableSourceError": "unreadable_source",

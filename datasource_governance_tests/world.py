@@ -163,10 +163,11 @@ class World:
         declaration = parse_datasource(
             canonical_bytes(document), lambda name: Path(name).read_bytes()
         )
+        version = self.application.platform.evaluator_version
         attestation = self.signer("admin").attest(
-            Action.DATASOURCE_APPLY, apply_subject(declaration)
+            Action.DATASOURCE_APPLY, apply_subject(declaration, version)
         )
-        return apply_datasource(self.application.work(), declaration, attestation)
+        return apply_datasource(self.application.work(), declaration, attestation, version)
 
     def stage(
         self,

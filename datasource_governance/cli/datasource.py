@@ -49,11 +49,13 @@ def apply_declarations(
     session: Application, author: Signer, directory: Path | None = None
 ) -> list[Applied]:
     """Apply every declaration of a directory, signed by an administrator."""
+    version = session.platform.evaluator_version
     return [
         apply_datasource(
             session.work(),
             declaration,
-            author.attest(Action.DATASOURCE_APPLY, apply_subject(declaration)),
+            author.attest(Action.DATASOURCE_APPLY, apply_subject(declaration, version)),
+            version,
         )
         for declaration in read_declarations(directory or session.settings.datasources)
     ]

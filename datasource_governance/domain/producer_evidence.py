@@ -36,7 +36,8 @@ from datasource_governance.domain.quality_policy import (
     Rule,
     Severity,
 )
-from datasource_governance.domain.validation import EVALUATOR_VERSION, Validation
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
+from datasource_governance.domain.validation import Validation
 
 FORMAT = "datasource_governance/producer_evidence/v1"
 OUR_EVALUATOR = f"datasource_governance {EVALUATOR_VERSION}"

@@ -9,7 +9,7 @@ Source: SPEC sections 5 and 14; facts on the quality plugin, 8.8 and 10.2.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from datasource_governance.domain.canonical import Json, Sha256
+from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_expectation import ContentRule, QualityExpectation
 from datasource_governance.domain.rules import (
     NotNullRule,
@@ -19,7 +19,6 @@ from datasource_governance.domain.rules import (
     UniqueRule,
 )
 from datasource_governance.domain.validation import (
-    EVALUATOR_VERSION,
     MAXIMUM_ROWS_LISTED,
     Reason,
     RuleOutcome,
@@ -33,27 +32,6 @@ _REASONS = {
     RangeRule.type: Reason.OUT_OF_RANGE,
     ReferentialRule.type: Reason.NOT_ALLOWED,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderBinding:
-    """Which provider evaluates content rules, in which version, configured how.
-
-    `configuration` is the hash of the part of the platform manifest that configures it.
-    """
-
-    name: str
-    version: str
-    configuration: Sha256
-
-    @property
-    def evaluator_version(self) -> str:
-        """What a stage is bound to: with another one the same payload may get another verdict."""
-        return f"{EVALUATOR_VERSION}+{self.name}@{self.version}/{self.configuration}"
-
-    def document(self) -> dict[str, Json]:
-        """Return the JSON form, as it is among the evidence."""
-        return {"name": self.name, "version": self.version, "configuration": self.configuration}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

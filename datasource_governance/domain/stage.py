@@ -24,7 +24,6 @@ from datasource_governance.domain.canonical import Json, Sha256, digest, documen
 from datasource_governance.domain.policy_version import PolicySource
 from datasource_governance.domain.target import Target
 from datasource_governance.domain.validation import (
-    EVALUATOR_VERSION,
     Outcome,
     Validation,
     validation_hash,
@@ -171,7 +170,7 @@ def new_stage(
         approval_policy_hash=target.approval_policy_hash,
         approval_required=required,
         policy_source=PolicySource.INHERITED,
-        evaluator_version=EVALUATOR_VERSION,
+        evaluator_version=validation.evaluator_version,
         outcome=validation.outcome,
         validation=kept,
         validation_hash=validation_hash(kept),
@@ -201,6 +200,7 @@ def changed_since(stage: Stage, target: Target) -> list[str]:
             ("base materialization", stage.base, target.current),
             ("quality policy", *quality),
             ("approval policy", stage.approval_policy_hash, target.approval_policy_hash),
+            ("quality provider", stage.evaluator_version, target.evaluator_version),
         )
         if bound != present
     ]

@@ -18,6 +18,7 @@ from datasource_governance.domain.canonical import Json, Sha256
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.launch import RunLaunch
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION, beside_native
 from datasource_governance.domain.retention_plan import targets_hash
 
 
@@ -111,8 +112,13 @@ def stated_launch(claims: Claims) -> RunLaunch | None:
     return launch if claims.action is Action.RUN_LAUNCH and is_whole else None
 
 
-def apply_subject(declaration: Datasource) -> dict[str, Json]:
-    """Return what an administrator signs: the policies that a declaration brings into force."""
+def apply_subject(
+    declaration: Datasource, evaluator_version: str = EVALUATOR_VERSION
+) -> dict[str, Json]:
+    """Return what an administrator signs: what a declaration brings into force, and who evaluates.
+
+    The version of the evaluator is that of the platform manifest's quality provider.
+    """
     return {
         "datasource": declaration.id,
         "kind": declaration.kind,
@@ -122,6 +128,7 @@ def apply_subject(declaration: Datasource) -> dict[str, Json]:
         "quality_policy": _hash(declaration.quality_policy),
         "approval_policy": _hash(declaration.approval_policy),
         "retention_policy": _hash(declaration.retention_policy),
+        **beside_native(evaluator_version),
     }
 
 

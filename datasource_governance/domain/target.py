@@ -8,7 +8,14 @@ from datetime import datetime
 
 from datasource_governance.domain.canonical import Sha256, canonical_bytes
 from datasource_governance.domain.policy_version import PolicyVersion
+from datasource_governance.domain.quality_provider import (
+    EVALUATOR_VERSION,
+    ProviderBinding,
+    beside_native,
+    evaluator_version,
+)
 from datasource_governance.domain.schema import TableSchema
+from datasource_governance.errors import GuardError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +25,8 @@ class Target:
     `revision` counts the materializations that became current; it is what the current pointer is
     compared and swapped by. `promotion` is `manual` or `automatic`, `artifact_evaluation` is
     `evidence` or `here`.
+
+    `evaluator_version` says which quality provider evaluates, in which version and configuration.
 
     `current` is what is in force in `partition`, which is empty for a datasource without; of a
     partition, `unpartitioned` is what is in force beside all partitions.
@@ -34,6 +43,7 @@ class Target:
     created_at: datetime
     artifact_evaluation: str = "evidence"
     allow_supplied_policy: bool = False
+    evaluator_version: str = EVALUATOR_VERSION
     partition: str = ""
     unpartitioned: str | None = None
 
@@ -44,12 +54,31 @@ class Target:
                 "promotion": self.promotion,
                 "artifact_evaluation": self.artifact_evaluation,
                 "allow_supplied_policy": self.allow_supplied_policy,
+                **beside_native(self.evaluator_version),
             }
         )
 
     def moved_to(self, materialization: str) -> "Target":
         """Return it with another materialization in force, which is its next revision."""
         return replace(self, current=materialization, revision=self.revision + 1)
+
+
+def check_evaluator(target: Target, provider: ProviderBinding | None) -> None:
+    """Refuse to evaluate for a datasource by another provider than the one in force.
+
+    Raises:
+        GuardError: code `provider_changed`.
+    """
+    version = evaluator_version(provider)
+    if version != target.evaluator_version:
+        raise GuardError(
+            f"for datasource {target.datasource!r} the evaluator {target.evaluator_version} is in "
+            f"force, and this process would use {version}; read the same platform manifest "
+            "(GOVERNANCE_PLATFORM) with the same provider installed, or run: datasource apply",
+            code="provider_changed",
+            in_force=target.evaluator_version,
+            configured=version,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

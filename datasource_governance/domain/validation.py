@@ -8,12 +8,15 @@ from enum import StrEnum
 
 from datasource_governance.domain.canonical import Sha256, canonical_bytes, digest
 from datasource_governance.domain.quality_policy import QualityPolicy, Severity
+from datasource_governance.domain.quality_provider import (
+    EVALUATOR_VERSION,
+    ProviderBinding,
+    evaluator_version,
+)
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_diff import Classification, SchemaDiff
 
 FORMAT = "datasource_governance/validation/v1"
-EVALUATOR_VERSION = "1"
-"""Changes whenever the same payload and policy may get another verdict."""
 MAXIMUM_ROWS_LISTED = 25
 
 
@@ -93,7 +96,8 @@ class Validation:
     """The complete evidence of one validation. Equal payload, policy and evaluator: equal bytes.
 
     `left_open` are the rules that only the producer of an artifact can answer for and did not; they
-    are told as not evaluated.
+    are told as not evaluated. `provider` evaluated the content rules; without a platform manifest
+    it is None, and they were evaluated natively.
     """
 
     policy_version: str
@@ -107,6 +111,7 @@ class Validation:
     engine: str
     notices: tuple[str, ...] = ()
     left_open: frozenset[str] = frozenset()
+    provider: ProviderBinding | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -152,8 +157,19 @@ class Validation:
             "byte_count": self.byte_count,
             "fingerprint": self.fingerprint,
             "notices": list(self.notices),
-            "evaluator": {"version": EVALUATOR_VERSION, "engine": self.engine},
+            "evaluator": {**self._evaluator(), "engine": self.engine},
         }
+
+    def _evaluator(self) -> dict[str, object]:
+        version: dict[str, object] = {"version": EVALUATOR_VERSION}
+        if self.provider is None:
+            return version
+        return {**version, "provider": self.provider.document()}
+
+    @property
+    def evaluator_version(self) -> str:
+        """What a stage of this validation is bound to."""
+        return evaluator_version(self.provider)
 
     def schema_bytes(self) -> bytes:
         """Return the canonical bytes of the detected schema."""
@@ -162,7 +178,7 @@ class Validation:
     def hashed_bytes(self) -> bytes:
         """Return the canonical bytes that are stored and hashed: without the engine's name."""
         document = self.document()
-        document["evaluator"] = {"version": EVALUATOR_VERSION}
+        document["evaluator"] = self._evaluator()
         return canonical_bytes(document)
 
     @property
@@ -187,6 +203,7 @@ def assemble(  # noqa: PLR0913 - one argument per fact, all by name
     fingerprint: Sha256,
     engine: str,
     notices: tuple[str, ...] = (),
+    provider: ProviderBinding | None = None,
 ) -> Validation:
     """Put a validation together; refuse one in which a rule of the policy has no outcome.
 
@@ -206,4 +223,5 @@ def assemble(  # noqa: PLR0913 - one argument per fact, all by name
         fingerprint=fingerprint,
         engine=engine,
         notices=notices,
+        provider=provider,
     )

@@ -22,6 +22,7 @@ from datasource_governance.domain.artifact import (
 from datasource_governance.domain.canonical import Sha256, load_canonical
 from datasource_governance.domain.producer_evidence import needs_content
 from datasource_governance.domain.quality_policy import QualityPolicy, Rule
+from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.schema import DataType, Field, TableSchema
 from datasource_governance.domain.schema_diff import compare_schemas
 from datasource_governance.domain.validation import (
@@ -66,15 +67,23 @@ class ArtifactReader:
     Args:
         memory_bytes: What the rows may take in memory while they are validated.
         child: What the process that looks at an artifact may use; its time grows with the file.
+        provider: What a platform manifest calls this evaluator, if there is one.
     """
 
     def __init__(
         self,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
         child: ChildLimits = DEFAULT_CHILD_LIMITS,
+        provider: ProviderBinding | None = None,
     ) -> None:
         self._memory_bytes = memory_bytes
         self._child = child
+        self._provider = provider
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """See ports.artifacts.ArtifactEvaluator."""
+        return self._provider
 
     def describe(self, artifact: BinaryIO, media_type: MediaType) -> Description:
         """See ports.artifacts.ArtifactEvaluator."""
@@ -111,7 +120,8 @@ class ArtifactReader:
             memory_bytes=self._memory_bytes,
             folder=tempfile.gettempdir(),
         )
-        found = shielded(lambda: _validation(load_canonical(answered), policy), not_evaluable())
+        judged = shielded(lambda: _validation(load_canonical(answered), policy), not_evaluable())
+        found = replace(judged, provider=self._provider)
         if previous is None:
             return found
         diff = compare_schemas(previous, found.schema, policy.schema_policy)

@@ -14,6 +14,7 @@ from datasource_governance.domain.artifact import MediaType
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_diff import compare_schemas
 from datasource_governance.domain.validation import Validation, assemble
@@ -47,8 +48,14 @@ class PanderaEvaluator:
     as it is and share its memory, where Polars needs some columns carried as another type.
     """
 
-    def __init__(self, engine: Engine = "pandas") -> None:
+    def __init__(self, engine: Engine = "pandas", provider: ProviderBinding | None = None) -> None:
         self._engine: Engine = engine
+        self._provider = provider
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """See ports.Evaluator."""
+        return self._provider
 
     def validate(
         self, policy: QualityPolicy, payload: Payload, previous: TableSchema | None
@@ -98,6 +105,7 @@ class PanderaEvaluator:
             fingerprint=content,
             engine=self._engine,
             notices=outcomes.notices(table.column_names, rows_numbered=payload.rows_numbered),
+            provider=self._provider,
         )
 
 

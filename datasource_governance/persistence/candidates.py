@@ -13,6 +13,7 @@ from typing import Final
 from sqlalchemy import TextClause, text
 
 from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
 from datasource_governance.domain.retention import (
     Blocker,
     BlockerKind,
@@ -43,7 +44,10 @@ SELECT s.id, s.datasource, s.partition, s.created_at, s.row_count, s.byte_count,
         AND s.approval_policy_hash IS NOT DISTINCT FROM d.approval_policy_hash
         AND CASE s.policy_source WHEN 'supplied'
             THEN convert_from(d.settings, 'UTF8')::json ->> 'allow_supplied_policy' = 'true'
-            ELSE s.quality_policy_hash = d.quality_policy_hash END AS pending_approval,
+            ELSE s.quality_policy_hash = d.quality_policy_hash END
+        AND s.evaluator_version = coalesce(
+            convert_from(d.settings, 'UTF8')::json ->> 'evaluator_version', '{native}')
+        AS pending_approval,
     own.ids || whole.ids AS legal_hold
 FROM governance.stage s
 JOIN governance.datasource d ON d.tenant = s.tenant AND d.id = s.datasource
@@ -88,7 +92,7 @@ WHERE m.tenant = :tenant AND m.datasource = :datasource AND m.disposition = 'ret
 """
 
 _BY_CLASS: Final = {
-    RetentionClass.STAGE: _HELD + _STAGES,
+    RetentionClass.STAGE: _HELD + _STAGES.format(native=EVALUATOR_VERSION),
     RetentionClass.MATERIALIZATION: _HELD + _MADE.format(frozen="NOT EXISTS"),
     RetentionClass.FROZEN_EVIDENCE: _HELD + _MADE.format(frozen="EXISTS"),
 }

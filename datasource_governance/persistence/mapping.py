@@ -18,6 +18,7 @@ from datasource_governance.domain.hold import Freeze, Hold, HoldRelease, HoldSco
 from datasource_governance.domain.materialization import Disposition, Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.publication import Publication, PublicationState
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
 from datasource_governance.domain.retention import Action, RetentionClass, TargetKind
 from datasource_governance.domain.retention_plan import StoredPlan, read_plan
 from datasource_governance.domain.stage import Stage, StageState
@@ -60,6 +61,7 @@ def target(row: Row, partition: str = "", current: str | None = None) -> Target:
         promotion=str(settings["promotion"]),
         artifact_evaluation=str(settings.get("artifact_evaluation", "evidence")),
         allow_supplied_policy=settings.get("allow_supplied_policy") is True,
+        evaluator_version=str(settings.get("evaluator_version", EVALUATOR_VERSION)),
         current=current if partition else row["current_materialization"],
         revision=row["revision"],
         created_at=row["created_at"],

@@ -11,7 +11,9 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     JSON,
+    ColumnElement,
     Select,
+    Table,
     Text,
     and_,
     any_,
@@ -31,6 +33,7 @@ from datasource_governance.domain.approval import Decision
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
@@ -212,6 +215,7 @@ class PostgresStages:
                 stage.c.quality_policy_hash.is_distinct_from(target.c.quality_policy_hash),
             ),
             stage.c.approval_policy_hash.is_distinct_from(target.c.approval_policy_hash),
+            stage.c.evaluator_version != _evaluator_version(target),
         )
         query = (
             self._rows.of(stage, datasource=datasource)
@@ -380,3 +384,9 @@ class PostgresMaterializations:
         query = self._rows.of(tables.materialization_payload, materialization=materialization)
         row = self._rows.one(query, f"payload of materialization {materialization!r}")
         return bytes(row["payload"])
+
+
+def _evaluator_version(target: Table) -> ColumnElement[str]:
+    """Return who evaluates for a datasource now, as `mapping.target` says."""
+    settings = cast(func.convert_from(target.c.settings, "UTF8"), JSON)
+    return func.coalesce(settings["evaluator_version"].as_string(), EVALUATOR_VERSION)

@@ -14,6 +14,7 @@ from datasource_governance.domain.artifact import (
     StoredArtifact,
 )
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.validation import RuleOutcome, Validation
 from datasource_governance.errors import ServiceUnavailableError
@@ -126,6 +127,11 @@ class ArtifactEvaluator(Protocol):
 
     Every method may raise UnreadableSourceError for a file that is refused.
     """
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """Who evaluates rules about rows; None for natively, without a platform manifest."""
+        ...
 
     def describe(self, artifact: BinaryIO, media_type: MediaType) -> Description:
         """Return schema and rows by the file's own account, without reading rows of Parquet."""

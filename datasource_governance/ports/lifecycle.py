@@ -17,6 +17,7 @@ from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicySource, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Governance, Target
@@ -39,6 +40,11 @@ class Payload(Protocol):
 
 class Evaluator(Protocol):
     """Validates a payload; the only thing that looks inside one."""
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """Who evaluates the rules about rows; None for natively, without a platform manifest."""
+        ...
 
     def validate(
         self, policy: QualityPolicy, payload: Payload, previous: TableSchema | None

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from datasource_governance.domain.canonical import Json, canonical_bytes, load_canonical
 from datasource_governance.domain.quality_check import Evaluated
@@ -34,9 +34,6 @@ from datasource_governance.errors import (
 from datasource_governance.quality.connections import Connection, address_of
 from datasource_governance.sources.refusal import shielded
 
-if TYPE_CHECKING:
-    from datasource_governance.quality.plugin import DataQualityPlugin
-
 _PROGRAM = "import os; from datasource_governance.quality.child import main; os._exit(main())"
 """It ends at once: nothing that a framework wants to do at the end is of use, or wanted."""
 _ANSWER = "answer.json"
@@ -44,6 +41,20 @@ _MOST_ANSWER_BYTES = 16 * 1024 * 1024
 """Some hundred times what 500 rules with all row numbers take."""
 ANSWERED, REFUSED = 0, 3
 """The child's exit status when it answers, and when the data was refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """What to run: the name of a provider for people, and its class as module, colon and name.
+
+    `environment` are variables that its process gets, `options` those of the provider itself.
+    """
+
+    name: str
+    path: str
+    timeout_seconds: int
+    options: Mapping[str, Json]
+    environment: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +66,7 @@ class Answer:
 
 
 def run_in_child(
-    plugin: "DataQualityPlugin", connection: Connection, asked: Sequence[QualityExpectation]
+    provider: Provider, connection: Connection, asked: Sequence[QualityExpectation]
 ) -> Answer:
     """Return what a provider finds.
 
@@ -68,12 +79,12 @@ def run_in_child(
         folder = Path(made)
         work = folder / "work"
         work.mkdir()
-        request = _request(plugin, connection, asked, folder)
+        request = _request(provider, connection, asked, folder)
         if connection.frame is not None:
             _write_frame(connection, frame)
-        status = _status(plugin, request, frame, work)
+        status = _status(provider, request, frame, work)
         answered = _answered(folder) if status in {ANSWERED, REFUSED} else b""
-    failed = _failed(plugin, asked, status)
+    failed = _failed(provider, asked, status)
     if status == REFUSED:
         raise UnreadableSourceError(connection.name, shielded(lambda: _problems(answered), failed))
     if status != ANSWERED:
@@ -82,16 +93,15 @@ def run_in_child(
 
 
 def _request(
-    plugin: "DataQualityPlugin",
+    provider: Provider,
     connection: Connection,
     asked: Sequence[QualityExpectation],
     folder: Path,
 ) -> bytes:
-    configuration = plugin.configuration
     document: dict[str, object] = {
-        "plugin": f"{type(plugin).__module__}:{type(plugin).__qualname__}",
-        "timeout_seconds": configuration.timeout_seconds,
-        "options": dict(configuration.options),
+        "plugin": provider.path,
+        "timeout_seconds": provider.timeout_seconds,
+        "options": dict(provider.options),
         "expectations": expectation_document(asked),
         "policy_hash": asked[0].policy_hash,
         "folder": str(folder),
@@ -110,9 +120,7 @@ def _write_frame(connection: Connection, file: IO[bytes]) -> None:
     file.flush()
 
 
-def _status(
-    plugin: "DataQualityPlugin", request: bytes, frame: IO[bytes], work: Path
-) -> int | None:
+def _status(provider: Provider, request: bytes, frame: IO[bytes], work: Path) -> int | None:
     """Return the exit status of the child, None if it was killed because its time was over."""
     child = subprocess.Popen(  # noqa: S603 - our own interpreter and program
         [sys.executable, "-P", "-c", _PROGRAM, str(frame.fileno())],
@@ -120,7 +128,7 @@ def _status(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=work,
-        env=_environment(plugin, work),
+        env=_environment(provider, work),
         pass_fds=(frame.fileno(),),
         start_new_session=True,
     )
@@ -130,7 +138,7 @@ def _status(
         with suppress(BrokenPipeError):
             child.stdin.write(len(request).to_bytes(8, "big") + request)
             child.stdin.flush()
-        return child.wait(plugin.configuration.timeout_seconds)
+        return child.wait(provider.timeout_seconds)
     except subprocess.TimeoutExpired:
         return None
     finally:
@@ -147,7 +155,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
             child.stdin.close()
 
 
-def _environment(plugin: "DataQualityPlugin", work: Path) -> dict[str, str]:
+def _environment(provider: Provider, work: Path) -> dict[str, str]:
     """Return what the child needs to find programs and packages, and nothing else of ours."""
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
@@ -155,7 +163,7 @@ def _environment(plugin: "DataQualityPlugin", work: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "HOME": str(work),
         "TMPDIR": str(work),
-        **plugin.environment,
+        **provider.environment,
     }
 
 
@@ -165,24 +173,24 @@ def _answered(folder: Path) -> bytes:
 
 
 def _failed(
-    plugin: "DataQualityPlugin", asked: Sequence[QualityExpectation], status: int | None
+    provider: Provider, asked: Sequence[QualityExpectation], status: int | None
 ) -> GovernanceError:
     pending = tuple(one.id for one in asked)
-    seconds = plugin.configuration.timeout_seconds
+    seconds = provider.timeout_seconds
     if status is None:
         return PluginExecutionError(
-            f"provider {plugin.name!r} did not finish within {seconds} s and was stopped; pending: "
+            f"provider {provider.name!r} was stopped after {seconds} s; pending: "
             f"{', '.join(pending)}; raise timeout_seconds, or split the data",
             code="provider_timeout",
-            provider=plugin.name,
+            provider=provider.name,
             pending=pending,
         )
     return PluginExecutionError(
-        f"provider {plugin.name!r} failed, and nothing was evaluated; what it said is not told "
+        f"provider {provider.name!r} failed, and nothing was evaluated; what it said is not told "
         "here, because frameworks quote cells. Its installation, its options, and whether it can "
         "reach the data are worth a look",
         code="provider_failed",
-        provider=plugin.name,
+        provider=provider.name,
         pending=pending,
     )
 

@@ -21,9 +21,10 @@ from typing_extensions import override
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_check import Evaluated, QualityCheckResult, concluded
 from datasource_governance.domain.quality_expectation import CONTENT_KINDS, QualityExpectation
+from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import InvalidArgumentError, PluginExecutionError
 from datasource_governance.quality.connections import Connection, connection_to
-from datasource_governance.quality.execution import Answer, run_in_child
+from datasource_governance.quality.execution import Answer, Provider, run_in_child
 from datasource_governance.quality.lineage import LineageEmitter, NoopEmitter
 from datasource_governance.quality.targets import DIALECTS, Target
 
@@ -51,6 +52,8 @@ class DataQualityPlugin(ABC):
         dialects: SQL dialects whose tables it reads, of `postgresql` and `duckdb`.
         reads_frames: Whether it reads tables in memory.
         kinds: The rule types that it evaluates; another one is never passed.
+        inexact_types: Logical types of fields that it cannot always compare exactly; rules about
+            these may be left not evaluated, and are not told wrong.
         environment: Variables that its process gets, such as those that turn telemetry off.
     """
 
@@ -61,6 +64,7 @@ class DataQualityPlugin(ABC):
     dialects: ClassVar[frozenset[str]] = frozenset()
     reads_frames: ClassVar[bool] = True
     kinds: ClassVar[frozenset[str]] = CONTENT_KINDS
+    inexact_types: ClassVar[frozenset[DataType]] = frozenset()
     environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @override
@@ -144,7 +148,14 @@ class DataQualityPlugin(ABC):
         asked = [one for one in expectations if one.kind in self.kinds]
         if not asked:
             return Answer()
-        return run_in_child(self, source, asked)
+        provider = Provider(
+            name=self.name,
+            path=f"{type(self).__module__}:{type(self).__qualname__}",
+            timeout_seconds=self.configuration.timeout_seconds,
+            options=self.configuration.options,
+            environment=self.environment,
+        )
+        return run_in_child(provider, source, asked)
 
     def _check_reads(self, source: Connection) -> None:
         reads = self.reads_frames if source.dialect is None else source.dialect in self.dialects

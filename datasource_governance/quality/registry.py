@@ -14,7 +14,6 @@ from datasource_governance.quality.plugin import (
 )
 
 ENTRY_POINTS = "datasource_governance.data_quality"
-DEFAULT_PROVIDER = "pandera"
 
 
 def provider_names() -> list[str]:

@@ -12,6 +12,7 @@ from datasource_governance.domain.attestation import Action, Attestation
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION, beside_native
 from datasource_governance.domain.retention_policy import RetentionPolicy
 from datasource_governance.domain.subjects import apply_subject
 from datasource_governance.domain.target import Target
@@ -30,9 +31,12 @@ class Applied:
 
 
 def apply_datasource(
-    work: UnitOfWork, declaration: Datasource, attestation: Attestation
+    work: UnitOfWork,
+    declaration: Datasource,
+    attestation: Attestation,
+    evaluator_version: str = EVALUATOR_VERSION,
 ) -> Applied:
-    """Record a declaration. Applying what is in force already changes and writes nothing.
+    """Record a declaration, and who evaluates. Applying what is in force already writes nothing.
 
     A policy change writes nothing on stages: those bound to another policy become outdated.
 
@@ -42,14 +46,14 @@ def apply_datasource(
     with work:
         before = work.datasources.find(declaration.id)
         now = work.now()
-        after = _declared(declaration, before, now)
+        after = _declared(declaration, before, evaluator_version, now)
         if after == before:
             return Applied(target=after, changed=False)
         author = attest(
             work,
             attestation,
             action=Action.DATASOURCE_APPLY,
-            subject=apply_subject(declaration),
+            subject=apply_subject(declaration, evaluator_version),
             now=now,
         )
         authorise(work, author, Role.ADMINISTRATOR, declaration.id if before else None)
@@ -64,7 +68,9 @@ def apply_datasource(
     return Applied(target=after, changed=True)
 
 
-def _declared(declaration: Datasource, before: Target | None, now: datetime) -> Target:
+def _declared(
+    declaration: Datasource, before: Target | None, evaluator_version: str, now: datetime
+) -> Target:
     if before is not None and before.kind != declaration.kind:
         raise GuardError(
             f"datasource {declaration.id!r} is {before.kind} and cannot become {declaration.kind}; "
@@ -92,6 +98,7 @@ def _declared(declaration: Datasource, before: Target | None, now: datetime) -> 
         promotion=declaration.promote,
         artifact_evaluation=declaration.artifact_evaluation,
         allow_supplied_policy=declaration.allow_supplied_policy,
+        evaluator_version=evaluator_version,
     )
 
 
@@ -124,6 +131,7 @@ def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) ->
         "promotion": target.promotion,
         "artifact_evaluation": target.artifact_evaluation,
         "allow_supplied_policy": target.allow_supplied_policy,
+        **beside_native(target.evaluator_version),
         "author": author,
     }
     record(

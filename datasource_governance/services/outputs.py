@@ -6,7 +6,7 @@ Source: SPEC sections 9 and 10; facts I-067 and I-069.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from datasource_governance.domain.artifact import ArtifactReference, tampered
@@ -19,6 +19,7 @@ from datasource_governance.domain.producer_evidence import (
 )
 from datasource_governance.domain.publication import Content
 from datasource_governance.domain.quality_policy import QualityPolicy
+from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.validation import Validation
 from datasource_governance.ports import Evaluator, Payload
 from datasource_governance.ports.artifacts import ArtifactBackend, ArtifactEvaluator
@@ -46,6 +47,11 @@ class Output(Protocol):
     @property
     def locator(self) -> str | None:
         """Where its object is kept; None for what is kept inline."""
+        ...
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """Who evaluates rules about rows; None for natively, without a platform manifest."""
         ...
 
     def checksum(self) -> Sha256:
@@ -80,6 +86,11 @@ class InlineOutput:
         self._evaluator = evaluator
         self._payload = payload
         self._encoded = payload.encoded()
+
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """Who evaluates rules about rows."""
+        return self._evaluator.provider
 
     def checksum(self) -> Sha256:
         """Return the fingerprint of the content, whatever its chunks and encoding are."""
@@ -120,6 +131,11 @@ class ArtifactOutput:
         """Where the backend keeps it."""
         return self.reference.locator
 
+    @property
+    def provider(self) -> ProviderBinding | None:
+        """Who evaluates rules about rows, unless the producer did."""
+        return self.evaluator.provider
+
     def checksum(self) -> Sha256:
         """Return the SHA-256 of its bytes."""
         return self.reference.sha256
@@ -139,7 +155,9 @@ class ArtifactOutput:
             else:
                 certain = self.evaluator.judge(policy, artifact.description)
                 judgement = judge_evidence(evidence, policy, reference, certain)
-                validation = artifact_validation(policy, reference, certain, evidence, judgement)
+                judged = artifact_validation(policy, reference, certain, evidence, judgement)
+                # Nobody else evaluated anything, but it is bound to what is in force as well.
+                validation = replace(judged, provider=self.provider)
         content = Content(
             payload_fingerprint=reference.sha256,
             payload_sha256=reference.sha256,

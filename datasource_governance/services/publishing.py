@@ -34,6 +34,7 @@ from datasource_governance.domain.publication import (
 )
 from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.stage import Stage
+from datasource_governance.domain.target import check_evaluator
 from datasource_governance.domain.validation import validation_hash
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
@@ -105,7 +106,8 @@ def publish(
     Raises:
         PublicationRejectedError: it did not pass; nothing was written and the key is free.
         GuardError: `idempotency_conflict`, `wrong_kind`, `quality_policy_missing`,
-            `supplied_policy_refused`, `not_authorised` or an attestation's codes.
+            `supplied_policy_refused`, `provider_changed`, `not_authorised` or an attestation's
+            codes.
         InvalidArgumentError: a name that cannot be kept; code `payload_too_large`.
         InvalidPolicyError: evidence that is not of its form.
         NotFoundError: for an unknown datasource.
@@ -169,6 +171,7 @@ def _publish(work: UnitOfWork, output: Output, request: PublicationRequest) -> P
         facts = _looked_up(work, request, locator=output.locator)
         if isinstance(facts, Publication):
             return _replayed(work, facts, request, output.checksum())
+        check_evaluator(facts.target, output.provider)
         examined = output.examine(
             facts.quality_policy,
             request.evidence,

@@ -23,7 +23,7 @@ from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_document import parse_schema
 from datasource_governance.domain.stage import Delivery, Stage, new_stage
 from datasource_governance.domain.subjects import delivery_subject, refresh_subject
-from datasource_governance.domain.target import Target
+from datasource_governance.domain.target import Target, check_evaluator
 from datasource_governance.domain.validation import Validation
 from datasource_governance.errors import GuardError, ServiceUnavailableError
 from datasource_governance.ports import Evaluator, Payload, UnitOfWork
@@ -83,8 +83,8 @@ def create_stage(
 
     Raises:
         NotFoundError: for an unknown datasource or attestation.
-        GuardError: `wrong_kind`, `quality_policy_missing`, `not_authorised` or an attestation's
-            codes.
+        GuardError: `wrong_kind`, `quality_policy_missing`, `provider_changed`, `not_authorised` or
+            an attestation's codes.
     """
     encoded = payload.encoded()
     for _ in range(_ATTEMPTS):
@@ -93,6 +93,7 @@ def create_stage(
             if earlier is not None:
                 return Staged(stage=earlier, created=False)
             facts = _facts(work, work.datasources.get(request.datasource))
+        check_evaluator(facts.target, evaluator.provider)
         validation = evaluator.validate(facts.quality_policy, payload, facts.previous)
         staged = _store(work, request, facts, validation, encoded)
         if staged is not None:

@@ -2,13 +2,14 @@ import pytest
 
 from datasource_governance.domain.actor import UNATTESTED
 from datasource_governance.domain.quality_policy import Severity
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
 from datasource_governance.domain.stage import (
     Delivery,
     StageState,
     check_live,
     new_stage,
 )
-from datasource_governance.domain.validation import EVALUATOR_VERSION, Outcome, Status
+from datasource_governance.domain.validation import Outcome, Status
 from datasource_governance.errors import GuardError
 from datasource_governance_tests.domain.lifecycle import (
     CREATOR,
@@ -68,6 +69,7 @@ def test_a_fingerprint_stays_what_it_was():
         (StageState.READY, {"current": "m"}, ("base materialization",)),
         (StageState.READY, {"quality_policy_hash": sha("x")}, ("quality policy",)),
         (StageState.READY, {"approval_policy_hash": None}, ("approval policy",)),
+        (StageState.READY, {"evaluator_version": "1+soda@4.28.0/ab"}, ("quality provider",)),
         (
             StageState.READY,
             {"current": "m", "quality_policy_hash": None},

@@ -4,8 +4,8 @@ import pytest
 
 from datasource_governance.domain.canonical import digest, load_canonical
 from datasource_governance.domain.quality_policy import Severity
+from datasource_governance.domain.quality_provider import EVALUATOR_VERSION
 from datasource_governance.domain.validation import (
-    EVALUATOR_VERSION,
     FORMAT,
     MAXIMUM_ROWS_LISTED,
     Outcome,

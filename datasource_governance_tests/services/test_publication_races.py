@@ -69,6 +69,8 @@ def publishing(world: World, key: str = "k", data: pa.Table | None = None, **req
 class Remembering:
     """Validates once, so that attempts meet where they have to wait, again and again."""
 
+    provider = None
+
     def __init__(self, evaluator):
         self._evaluator = evaluator
         self._validated = []

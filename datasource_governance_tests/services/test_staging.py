@@ -201,6 +201,8 @@ def test_without_a_quality_policy_nothing_is_proven_and_nothing_is_staged(world)
 class HasATwin:
     """Validates, while another run with the same attestation is faster."""
 
+    provider = None
+
     def __init__(self, world, asked):
         self.world = world
         self.asked = asked
@@ -224,6 +226,8 @@ def test_of_two_runs_with_one_attestation_the_slower_gets_the_stage_of_the_faste
 
 class ChangesPolicyMeanwhile:
     """Validates, while somebody else brings another policy into force, a number of times."""
+
+    provider = None
 
     def __init__(self, world, times):
         self.world = world

@@ -1,0 +1,96 @@
+"""The platform manifest of a process, and the provider and evaluators that follow from it.
+
+Nothing is read before it is asked for, and no framework is imported before it runs.
+
+Source: SPEC section 14.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasource_governance.domain.quality_provider import (
+    NATIVE,
+    ProviderBinding,
+    evaluator_version,
+)
+from datasource_governance.ports import Evaluator
+from datasource_governance.ports.artifacts import ArtifactEvaluator
+from datasource_governance.quality.plugin import DataQualityPlugin, PluginConfiguration
+from datasource_governance.quality.registry import provider
+
+if TYPE_CHECKING:
+    from datasource_governance.domain.platform_manifest import PlatformManifest
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What a manifest at a path says; without a path the native evaluator, bound to nothing."""
+
+    path: Path | None
+
+    @cached_property
+    def manifest(self) -> "PlatformManifest | None":
+        """The manifest, all its layers resolved.
+
+        Raises:
+            InvalidPolicyError: with every problem of its layers.
+        """
+        if self.path is None:
+            return None
+        from datasource_governance.quality.manifests import read_platform_manifest
+
+        return read_platform_manifest(self.path)
+
+    @cached_property
+    def plugin(self) -> DataQualityPlugin:
+        """The quality provider.
+
+        Raises:
+            InvalidArgumentError: codes `provider_unknown` and `provider_incompatible`.
+        """
+        if self.manifest is None:
+            return provider(NATIVE)
+        configuration = PluginConfiguration(
+            timeout_seconds=self.manifest.timeout_seconds, options=self.manifest.options
+        )
+        return provider(self.manifest.provider, configuration)
+
+    @cached_property
+    def binding(self) -> ProviderBinding | None:
+        """What a stage is bound to; None without a manifest.
+
+        Raises:
+            PluginExecutionError: code `provider_not_installed`.
+        """
+        if self.manifest is None:
+            return None
+        return ProviderBinding(
+            name=self.plugin.name,
+            version=self.plugin.version,
+            configuration=self.manifest.configuration_hash,
+        )
+
+    @property
+    def evaluator_version(self) -> str:
+        """What `datasource apply` brings into force."""
+        return evaluator_version(self.binding)
+
+    def evaluator(self) -> Evaluator:
+        """Return what validates payloads; importing it brings in the engines."""
+        from datasource_governance.evaluation.evaluate import PanderaEvaluator
+        from datasource_governance.quality.evaluators import ProviderEvaluator
+
+        if self.binding is None or self.binding.name == NATIVE:
+            return PanderaEvaluator(provider=self.binding)
+        return ProviderEvaluator(self.plugin, self.binding)
+
+    def artifact_evaluator(self) -> ArtifactEvaluator:
+        """Return what looks into artifacts; importing it brings in the engines."""
+        from datasource_governance.evaluation.artifacts import ArtifactReader
+        from datasource_governance.quality.evaluators import ProviderArtifactReader
+
+        if self.binding is None or self.binding.name == NATIVE:
+            return ArtifactReader(provider=self.binding)
+        return ProviderArtifactReader(self.plugin, self.binding)
