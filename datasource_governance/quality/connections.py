@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.quality.lineage import Dataset
 from datasource_governance.quality.targets import DIALECTS
 from datasource_governance.sources.frames import from_data
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Connection:
     """A typed table in memory, or a table of a database; `dialect` is None for the former."""
 
-    name: str
+    dataset: Dataset
     dialect: str | None = None
     frame: "pa.Table | None" = None
     sql: "SqlSource | None" = None
@@ -34,7 +35,8 @@ def connection_to(data: object) -> Connection:
         UnreadableSourceError: a frame that has no typed form.
     """
     if type(data).__name__ != "SqlSource":
-        return Connection(name=f"{type(data).__name__}", frame=from_data(data))
+        dataset = Dataset(namespace="memory", name=type(data).__name__)
+        return Connection(dataset=dataset, frame=from_data(data))
     # Only a caller that has one has imported SQLAlchemy.
     source = cast("SqlSource", data)
     if source.table is None:
@@ -45,12 +47,24 @@ def connection_to(data: object) -> Connection:
             "checks run on tables of Postgres and DuckDB; the URL must begin with "
             "postgresql+psycopg:// or duckdb://"
         )
-    return Connection(name=source.name, dialect=dialect, sql=source)
+    return Connection(dataset=_dataset(source), dialect=dialect, sql=source)
 
 
 def address_of(source: "SqlSource") -> dict[str, str | None]:
     """Return how another process finds a table, as JSON; it has the password in it."""
     return {"url": _address(source), "table": source.table, "schema": source.schema}
+
+
+def _dataset(source: "SqlSource") -> Dataset:
+    """Return what OpenLineage calls a table; no user and no password is in it."""
+    from sqlalchemy import make_url
+
+    url = make_url(source.url) if isinstance(source.url, str) else source.url.url
+    names = [part for part in (source.schema, source.table) if part]
+    if url.host is None:
+        return Dataset(namespace=url.get_backend_name(), name=".".join(names))
+    name = ".".join([url.database or "", *names])
+    return Dataset(namespace=f"postgres://{url.host}:{url.port or 5432}", name=name)
 
 
 def _address(source: "SqlSource") -> str:

@@ -86,7 +86,9 @@ def run_in_child(
         answered = _answered(folder) if status in {ANSWERED, REFUSED} else b""
     failed = _failed(provider, asked, status)
     if status == REFUSED:
-        raise UnreadableSourceError(connection.name, shielded(lambda: _problems(answered), failed))
+        raise UnreadableSourceError(
+            connection.dataset.name, shielded(lambda: _problems(answered), failed)
+        )
     if status != ANSWERED:
         raise failed
     return shielded(lambda: _read_answer(load_canonical(answered), asked), failed)

@@ -22,7 +22,11 @@ from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_check import Evaluated, QualityCheckResult, concluded
 from datasource_governance.domain.quality_expectation import CONTENT_KINDS, QualityExpectation
 from datasource_governance.domain.schema import DataType
-from datasource_governance.errors import InvalidArgumentError, PluginExecutionError
+from datasource_governance.errors import (
+    GovernanceError,
+    InvalidArgumentError,
+    PluginExecutionError,
+)
 from datasource_governance.quality.connections import Connection, connection_to
 from datasource_governance.quality.execution import Answer, Provider, run_in_child
 from datasource_governance.quality.lineage import LineageEmitter, NoopEmitter
@@ -74,8 +78,13 @@ class DataQualityPlugin(ABC):
         if replaced := [name for name in _FINAL if name in vars(cls)]:
             raise TypeError(f"{cls.__name__} must not define {', '.join(replaced)}; implement run")
 
-    def __init__(self, configuration: PluginConfiguration | None = None) -> None:
+    def __init__(
+        self,
+        configuration: PluginConfiguration | None = None,
+        emitter: LineageEmitter | None = None,
+    ) -> None:
         self.configuration = configuration or PluginConfiguration()
+        self._emitter = emitter or NoopEmitter()
 
     @abstractmethod
     def run(
@@ -131,8 +140,12 @@ class DataQualityPlugin(ABC):
         source = connection_to(connection)
         self._check_reads(source)
         emitter, version = self.get_lineage_emitter(), self.version
-        run = emitter.started(source.name)
-        answer = self._answered(source, expectations)
+        run = emitter.started(source.dataset)
+        try:
+            answer = self._answered(source, expectations)
+        except GovernanceError:
+            emitter.finished(run, None)
+            raise
         result = QualityCheckResult(
             provider=self.name,
             provider_version=version,
@@ -172,8 +185,8 @@ class DataQualityPlugin(ABC):
         return DIALECTS.get(dialect.lower()) in self.dialects
 
     def get_lineage_emitter(self) -> LineageEmitter:
-        """Return what is told of check runs; by default nobody is."""
-        return NoopEmitter()
+        """Return who is told of check runs; by default nobody is."""
+        return self._emitter
 
 
 def _version(distribution: str) -> str | None:

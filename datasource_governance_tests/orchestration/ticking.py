@@ -1,9 +1,10 @@
 """A Dagster instance on Postgres, and sensors that tick on it as the daemon makes them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import dagster as dg
 
@@ -21,6 +22,9 @@ def instance_on(dagster_database: str) -> Iterator[dg.DagsterInstance]:
         yield made
 
 
+Tick = object
+
+
 class Daemon:
     """Evaluates sensors of one code location, which remembers what its sensors remember."""
 
@@ -36,6 +40,23 @@ class Daemon:
             instance=self.instance, definitions=self.defs, resources=resources
         ) as context:
             return self.defs.resolve_sensor_def(name).evaluate_tick(context)
+
+    @contextmanager
+    def watching(self) -> Iterator[Mapping[str, Callable[[], Tick]]]:
+        """Yield what evaluates each sensor and schedule once, in a context that is made once."""
+        resources = {GOVERNANCE: self.application}
+        with ExitStack() as opened:
+            ticks = {}
+            for sensor in self.defs.sensors:
+                context = opened.enter_context(dg.build_sensor_context(
+                    instance=self.instance, definitions=self.defs, resources=resources
+                ))
+                ticks[sensor.name] = partial(sensor.evaluate_tick, context)
+            for one in self.defs.schedules:
+                schedule = self.defs.resolve_schedule_def(one.name)
+                context = opened.enter_context(dg.build_schedule_context(instance=self.instance))
+                ticks[one.name] = partial(schedule.evaluate_tick, context)
+            yield ticks
 
 
 def tick_twice_at_once(world, daemon, declared, name: str) -> None:
