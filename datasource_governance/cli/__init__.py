@@ -21,6 +21,7 @@ from datasource_governance.cli import (
     outbox,
     policy,
     publication,
+    quality,
     retention,
     stage,
     webserver,
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.command()(validate)
 app.add_typer(policy.app, name="policy")
+app.add_typer(quality.app, name="quality")
 app.add_typer(datasource.app, name="datasource")
 stage.app.command("refresh")(stage_refresh)
 app.add_typer(stage.app, name="stage")

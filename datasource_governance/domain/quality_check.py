@@ -8,21 +8,22 @@ Source: SPEC sections 5 and 14; facts on the quality plugin, 8.8 and 10.2.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_expectation import ContentRule, QualityExpectation
+from datasource_governance.domain.rule_outcome import (
+    MAXIMUM_ROWS_LISTED,
+    Reason,
+    RuleOutcome,
+    Status,
+)
 from datasource_governance.domain.rules import (
     NotNullRule,
     RangeRule,
     ReferentialRule,
     RowCountRule,
     UniqueRule,
-)
-from datasource_governance.domain.validation import (
-    MAXIMUM_ROWS_LISTED,
-    Reason,
-    RuleOutcome,
-    Status,
 )
 
 _REASONS = {
@@ -78,16 +79,22 @@ class QualityCheckResult:
 
 
 def concluded(
-    asked: Sequence[QualityExpectation], answered: Iterable[Evaluated]
+    asked: Sequence[QualityExpectation],
+    answered: Iterable[Evaluated],
+    row_count: int | None = None,
 ) -> tuple[RuleOutcome, ...]:
     """Return the outcome of every expectation, in the order in which they were asked.
 
-    One that was answered never, twice or impossibly could not be evaluated.
+    One that was answered never, twice or impossibly could not be evaluated. `row_count` is the
+    number of rows that there are, None where it is not known.
     """
     found: dict[str, list[Evaluated]] = {}
     for one in answered:
         found.setdefault(one.id, []).append(one)
-    return tuple(_outcome(expectation, found.get(expectation.id, [])) for expectation in asked)
+    return tuple(
+        _outcome(expectation.rule, found.get(expectation.id, []), row_count)
+        for expectation in asked
+    )
 
 
 def not_evaluated(rule: ContentRule) -> RuleOutcome:
@@ -95,9 +102,9 @@ def not_evaluated(rule: ContentRule) -> RuleOutcome:
     return _of(rule, Status.ERROR, Reason.NOT_EVALUATED)
 
 
-def _outcome(expectation: QualityExpectation, answers: Sequence[Evaluated]) -> RuleOutcome:
-    rule = expectation.rule
-    if len(answers) != 1 or not _is_possible(answers[0]):
+def _outcome(rule: ContentRule, answers: Sequence[Evaluated], row_count: int | None) -> RuleOutcome:
+    most = 1 if isinstance(rule, RowCountRule) else row_count
+    if len(answers) != 1 or not _is_possible(rule, answers[0], most):
         return not_evaluated(rule)
     affected, rows = answers[0].affected or 0, answers[0].rows
     status = Status.FAILED if affected else Status.PASSED
@@ -107,14 +114,21 @@ def _outcome(expectation: QualityExpectation, answers: Sequence[Evaluated]) -> R
     return _of(rule, status, reason, affected=affected, rows=rows)
 
 
-def _is_possible(answer: Evaluated) -> bool:
-    """Tell whether the numbers fit together."""
-    if answer.affected is None or answer.affected < 0:
+def _is_possible(rule: ContentRule, answer: Evaluated, most: int | None) -> bool:
+    """Tell whether the numbers fit together, and into so many rows."""
+    affected, rows = answer.affected, answer.rows
+    if affected is None or affected < 0 or (most is not None and affected > most):
         return False
-    if answer.rows is None:
-        return True
-    ascending = all(low < high for low, high in zip((0, *answer.rows), answer.rows, strict=False))
-    return ascending and len(answer.rows) == min(answer.affected, MAXIMUM_ROWS_LISTED)
+    if isinstance(rule, UniqueRule) and affected == 1:
+        return False
+    return rows is None or _are_rows(rows, affected, most)
+
+
+def _are_rows(rows: Sequence[int], affected: int, most: int | None) -> bool:
+    """Tell whether these can be the lowest positions of so many rows; a key would be none."""
+    ascending = all(low < high for low, high in pairwise((0, *rows)))
+    within = most is None or not rows or rows[-1] <= most
+    return ascending and within and len(rows) == min(affected, MAXIMUM_ROWS_LISTED)
 
 
 def _of(

@@ -13,33 +13,29 @@ from datasource_governance.domain.quality_provider import (
     ProviderBinding,
     evaluator_version,
 )
+from datasource_governance.domain.quality_score import QualityScore, ScoreLevel
+from datasource_governance.domain.rule_outcome import (
+    MAXIMUM_ROWS_LISTED,
+    Reason,
+    RuleOutcome,
+    Status,
+)
 from datasource_governance.domain.schema import TableSchema
 from datasource_governance.domain.schema_diff import Classification, SchemaDiff
 
+__all__ = [
+    "FORMAT",
+    "MAXIMUM_ROWS_LISTED",
+    "Outcome",
+    "Reason",
+    "RuleOutcome",
+    "Status",
+    "Validation",
+    "assemble",
+    "validation_hash",
+]
+
 FORMAT = "datasource_governance/validation/v1"
-MAXIMUM_ROWS_LISTED = 25
-
-
-class Status(StrEnum):
-    """How a rule ended. `ERROR`: it could not be evaluated, which never counts as passed."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    ERROR = "error"
-
-
-class Reason(StrEnum):
-    """Why a rule did not pass."""
-
-    MISSING_FIELD = "missing_field"
-    TYPE_MISMATCH = "type_mismatch"
-    NULLABILITY = "nullability"
-    NULL = "null"
-    ROW_COUNT = "row_count"
-    DUPLICATE = "duplicate"
-    OUT_OF_RANGE = "out_of_range"
-    NOT_ALLOWED = "not_allowed"
-    NOT_EVALUATED = "not_evaluated"
 
 
 class Outcome(StrEnum):
@@ -51,53 +47,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOutcome:
-    """What one rule found.
-
-    `affected` is exact and uncapped; `rows` are the lowest 25 one-based positions, ascending. Both
-    are None where rows are not what it is about: `row_count`, `required_fields`, a missing field, a
-    wrong type, not evaluated. `fields` are the names concerned: the missing ones where fields are
-    missing, else the rule's own.
-    """
-
-    id: str
-    type: str
-    severity: Severity
-    status: Status
-    fields: tuple[str, ...]
-    affected: int | None = None
-    rows: tuple[int, ...] | None = None
-    reason: Reason | None = None
-
-    @property
-    def truncated(self) -> bool:
-        """Whether more rows are affected than are listed, where rows are listed at all."""
-        if self.affected is None or self.rows is None:
-            return False
-        return self.affected > len(self.rows)
-
-    def document(self) -> dict[str, object]:
-        """Return the JSON form of SPEC section 5."""
-        return {
-            "id": self.id,
-            "type": self.type,
-            "severity": str(self.severity),
-            "status": str(self.status),
-            "fields": list(self.fields),
-            "affected": self.affected,
-            "rows": None if self.rows is None else list(self.rows),
-            "truncated": self.truncated,
-            "reason": None if self.reason is None else str(self.reason),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """The complete evidence of one validation. Equal payload, policy and evaluator: equal bytes.
 
     `left_open` are the rules that only the producer of an artifact can answer for and did not; they
     are told as not evaluated. `provider` evaluated the content rules; without a platform manifest
-    it is None, and they were evaluated natively.
+    it is None, and they were evaluated natively, without a `score`. Where `score_gates`, the score
+    is part of the outcome.
     """
 
     policy_version: str
@@ -112,21 +68,24 @@ class Validation:
     notices: tuple[str, ...] = ()
     left_open: frozenset[str] = frozenset()
     provider: ProviderBinding | None = None
+    score: QualityScore | None = None
+    score_gates: bool = False
 
     @property
     def outcome(self) -> Outcome:
-        """Blocked by an error rule or a breaking change; review for any warning; else ready.
+        """Blocked by an error rule, a breaking change or the score; review for any warning.
 
         A rule that is left open does not block: somebody has to look.
         """
+        level = self.score.level if self.score and self.score_gates else ScoreLevel.OK
         not_passed = [rule for rule in self.rules if rule.status is not Status.PASSED]
         classification = self.schema_diff.classification if self.schema_diff else None
         if classification is Classification.BREAKING:
             return Outcome.BLOCKED
         blocking = (rule for rule in not_passed if rule.id not in self.left_open)
-        if any(rule.severity is Severity.ERROR for rule in blocking):
+        if level is ScoreLevel.BLOCKED or any(one.severity is Severity.ERROR for one in blocking):
             return Outcome.BLOCKED
-        if not_passed or classification is Classification.WARNING:
+        if level is ScoreLevel.WARN or not_passed or classification is Classification.WARNING:
             return Outcome.REVIEW
         return Outcome.READY
 
@@ -157,8 +116,14 @@ class Validation:
             "byte_count": self.byte_count,
             "fingerprint": self.fingerprint,
             "notices": list(self.notices),
+            **self._score(),
             "evaluator": {**self._evaluator(), "engine": self.engine},
         }
+
+    def _score(self) -> dict[str, object]:
+        if self.score is None:
+            return {}
+        return {"score": {**self.score.document(), "gates": self.score_gates}}
 
     def _evaluator(self) -> dict[str, object]:
         version: dict[str, object] = {"version": EVALUATOR_VERSION}
@@ -203,7 +168,6 @@ def assemble(  # noqa: PLR0913 - one argument per fact, all by name
     fingerprint: Sha256,
     engine: str,
     notices: tuple[str, ...] = (),
-    provider: ProviderBinding | None = None,
 ) -> Validation:
     """Put a validation together; refuse one in which a rule of the policy has no outcome.
 
@@ -223,5 +187,4 @@ def assemble(  # noqa: PLR0913 - one argument per fact, all by name
         fingerprint=fingerprint,
         engine=engine,
         notices=notices,
-        provider=provider,
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from datasource_governance.domain.appraisal import Appraisal
 from datasource_governance.domain.artifact import (
     ArtifactReference,
     Description,
@@ -67,23 +68,27 @@ class ArtifactReader:
     Args:
         memory_bytes: What the rows may take in memory while they are validated.
         child: What the process that looks at an artifact may use; its time grows with the file.
-        provider: What a platform manifest calls this evaluator, if there is one.
+        appraisal: What a platform manifest adds to a validation, if there is one.
     """
 
     def __init__(
         self,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
         child: ChildLimits = DEFAULT_CHILD_LIMITS,
-        provider: ProviderBinding | None = None,
+        appraisal: Appraisal | None = None,
     ) -> None:
         self._memory_bytes = memory_bytes
         self._child = child
-        self._provider = provider
+        self._appraisal = appraisal
 
     @property
     def provider(self) -> ProviderBinding | None:
         """See ports.artifacts.ArtifactEvaluator."""
-        return self._provider
+        return None if self._appraisal is None else self._appraisal.provider
+
+    def appraised(self, validation: Validation) -> Validation:
+        """See ports.artifacts.ArtifactEvaluator."""
+        return validation if self._appraisal is None else self._appraisal.of(validation)
 
     def describe(self, artifact: BinaryIO, media_type: MediaType) -> Description:
         """See ports.artifacts.ArtifactEvaluator."""
@@ -121,7 +126,7 @@ class ArtifactReader:
             folder=tempfile.gettempdir(),
         )
         judged = shielded(lambda: _validation(load_canonical(answered), policy), not_evaluable())
-        found = replace(judged, provider=self._provider)
+        found = self.appraised(judged)
         if previous is None:
             return found
         diff = compare_schemas(previous, found.schema, policy.schema_policy)

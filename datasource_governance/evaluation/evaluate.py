@@ -10,6 +10,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from datasource_governance.domain.appraisal import Appraisal
 from datasource_governance.domain.artifact import MediaType
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.csv_options import CsvOptions
@@ -48,14 +49,14 @@ class PanderaEvaluator:
     as it is and share its memory, where Polars needs some columns carried as another type.
     """
 
-    def __init__(self, engine: Engine = "pandas", provider: ProviderBinding | None = None) -> None:
+    def __init__(self, engine: Engine = "pandas", appraisal: Appraisal | None = None) -> None:
         self._engine: Engine = engine
-        self._provider = provider
+        self._appraisal = appraisal
 
     @property
     def provider(self) -> ProviderBinding | None:
         """See ports.Evaluator."""
-        return self._provider
+        return None if self._appraisal is None else self._appraisal.provider
 
     def validate(
         self, policy: QualityPolicy, payload: Payload, previous: TableSchema | None
@@ -74,7 +75,7 @@ class PanderaEvaluator:
         validation = attempt(lambda: self._validation(policy, _typed(payload), previous))
         if validation is None:
             raise not_evaluable()
-        return validation
+        return validation if self._appraisal is None else self._appraisal.of(validation)
 
     def fingerprint(self, payload: Payload) -> Sha256:
         """Return the fingerprint of the content, as in a validation.
@@ -105,7 +106,6 @@ class PanderaEvaluator:
             fingerprint=content,
             engine=self._engine,
             notices=outcomes.notices(table.column_names, rows_numbered=payload.rows_numbered),
-            provider=self._provider,
         )
 
 

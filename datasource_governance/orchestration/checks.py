@@ -81,9 +81,11 @@ def validation_results(
         conclusion=f"; outcome: {validation['outcome']}",
         beside={
             metadata.OUTCOME: str(validation["outcome"]),
+            **metadata.score_metadata(validation),
             metadata.POLICY_DRIFT: metadata.policy_drift(policy_hash, declared),
             f"{metadata.NAMESPACE}/quality_policy_hash": policy_hash,
         },
+        blocked=metadata.is_score_blocked(validation),
     )
     yield _schema_result(validation["schema_diff"], key)
 

@@ -50,6 +50,7 @@ POLICY_DRIFT = f"{NAMESPACE}/policy_drift"
 PRODUCER = f"{NAMESPACE}/producer"
 PROMOTED_BY = f"{NAMESPACE}/promoted_by"
 PROVENANCE = f"{NAMESPACE}/provenance"
+PROVIDER = f"{NAMESPACE}/provider"
 PUBLICATION = f"{NAMESPACE}/publication"
 PUBLISHED_BY = f"{NAMESPACE}/published_by"
 REASON = f"{NAMESPACE}/reason"
@@ -60,6 +61,8 @@ ROWS = f"{NAMESPACE}/rows"
 RULE_ID = f"{NAMESPACE}/rule_id"
 RULES = f"{NAMESPACE}/rules"
 SCHEMA_DIFF = f"{NAMESPACE}/schema_diff"
+SCORE = f"{NAMESPACE}/score"
+SCORE_LEVEL = f"{NAMESPACE}/score_level"
 STAGE_ID = f"{NAMESPACE}/stage_id"
 STATE = f"{NAMESPACE}/state"
 STATUS = f"{NAMESPACE}/status"
@@ -106,6 +109,7 @@ def stage_metadata(
         DECISION_PAGE: dg.MetadataValue.url(page),
         STATE: str(stage.state),
         OUTCOME: str(stage.outcome),
+        **score_metadata(validation),
         FAILED_RULES: sum(rule["status"] != "passed" for rule in rules),
         RULES: rule_table(rules),
         SCHEMA_DIFF: change_table(validation["schema_diff"]),
@@ -141,6 +145,30 @@ def validation_of(stage: Stage) -> dict[str, Json]:
 def rules_of(validation: Mapping[str, Json]) -> list[dict[str, Json]]:
     """Return what a stored validation found, rule by rule, in the order of the policy."""
     return [_object(rule) for rule in _list(validation["rules"])]
+
+
+def score_metadata(validation: Mapping[str, Json]) -> Metadata:
+    """Return the score of a stored validation, which Dagster plots over time, and who evaluated.
+
+    There is none without a platform manifest.
+    """
+    score = validation.get("score")
+    if not isinstance(score, dict):
+        return {}
+    provider = _object(_object(validation["evaluator"])["provider"])
+    value = score["value"]
+    is_number = isinstance(value, int | float)
+    return {
+        **({SCORE: dg.MetadataValue.float(float(value))} if is_number else {}),  # type: ignore[arg-type]  # told by is_number
+        SCORE_LEVEL: str(score["level"]),
+        PROVIDER: f"{provider['name']} {provider['version']}",
+    }
+
+
+def is_score_blocked(validation: Mapping[str, Json]) -> bool:
+    """Tell whether a stored validation is blocked by its score."""
+    score = validation.get("score")
+    return isinstance(score, dict) and score["gates"] is True and score["level"] == "blocked"
 
 
 def policy_hash_of(validation: Mapping[str, Json]) -> str:

@@ -84,6 +84,7 @@ def output_metadata(
         **metadata.materialization_metadata(materialization, provenance_of(materialization)),
         metadata.REPLAYED: replayed,
         metadata.OUTCOME: str(validation["outcome"]),
+        **metadata.score_metadata(validation),
         metadata.FAILED_RULES: sum(rule["status"] != "passed" for rule in rules),
         metadata.RULES: metadata.rule_table(rules),
         metadata.SCHEMA_DIFF: metadata.change_table(validation["schema_diff"]),

@@ -15,6 +15,7 @@ from datasource_governance.orchestration.assets import (
     IO_MANAGER,
     datasource_assets,
 )
+from datasource_governance.orchestration.gates import enforce_gates
 from datasource_governance.orchestration.governed_asset import published_datasource
 from datasource_governance.orchestration.io_manager import GovernedIOManager
 from datasource_governance.orchestration.jobs import (
@@ -105,7 +106,11 @@ def shared_definitions(
 
     The jobs that promote are among it, because one sensor launches all of them. `producers` are
     the governed assets of any of them, of which the reconciler sees to it that they are shown.
+
+    Raises:
+        InvalidPolicyError: a quality gate of a strict platform manifest is not met.
     """
+    enforce_gates(declarations, application)
     promotions = {one.id: promotion_job(one.id) for one in declarations}
     shared = dg.Definitions(
         jobs=[*promotions.values(), evidence_checkpoint],

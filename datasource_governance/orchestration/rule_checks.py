@@ -63,18 +63,19 @@ def rules_result(
     *,
     conclusion: str = "",
     beside: metadata.Metadata | None = None,
+    blocked: bool = False,
 ) -> dg.AssetCheckResult:
     """Return one result for many stored rules: it passes when all of them passed.
 
-    It is an error when an error rule did not pass, else a warning. The complete table of its rules
-    is in the metadata, `beside` it what else a check says.
+    It is an error when an error rule did not pass, or they are `blocked` together; else a warning.
+    The complete table of its rules is in the metadata, `beside` it what else a check says.
     """
     failed = [rule for rule in rules if rule["status"] != Status.PASSED]
     return dg.AssetCheckResult(
         asset_key=key,
         check_name=name,
-        passed=not failed,
-        severity=_severity(failed),
+        passed=not failed and not blocked,
+        severity=dg.AssetCheckSeverity.ERROR if blocked else _severity(failed),
         description=f"{len(rules) - len(failed)} of {len(rules)} rules passed{conclusion}",
         metadata={
             metadata.RULES: metadata.rule_table(rules),

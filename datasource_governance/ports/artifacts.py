@@ -133,6 +133,10 @@ class ArtifactEvaluator(Protocol):
         """Who evaluates rules about rows; None for natively, without a platform manifest."""
         ...
 
+    def appraised(self, validation: Validation) -> Validation:
+        """Return a validation with who evaluates and its score, as a platform manifest says."""
+        ...
+
     def describe(self, artifact: BinaryIO, media_type: MediaType) -> Description:
         """Return schema and rows by the file's own account, without reading rows of Parquet."""
         ...

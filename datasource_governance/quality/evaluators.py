@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from typing_extensions import override
 
+from datasource_governance.domain.appraisal import Appraisal
 from datasource_governance.domain.artifact import MediaType
 from datasource_governance.domain.quality_expectation import ContentRule, expectations
 from datasource_governance.domain.quality_policy import QualityPolicy
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
 class ProviderEvaluator(PanderaEvaluator):
     """Validates payloads; see ports.Evaluator. A provider that fails leaves its rules `error`."""
 
-    def __init__(self, plugin: DataQualityPlugin, provider: ProviderBinding) -> None:
-        super().__init__(provider=provider)
+    def __init__(self, plugin: DataQualityPlugin, appraisal: Appraisal) -> None:
+        super().__init__()
         self._plugin = plugin
+        self._bound = appraisal
 
     @override
     def validate(
@@ -46,7 +48,12 @@ class ProviderEvaluator(PanderaEvaluator):
         typed = _typed(payload)
         native = super().validate(schema_rules(policy), typed, previous)
         found = evaluated(self._plugin, policy, typed.table)
-        return completed(policy, native, found)
+        return self._bound.of(completed(policy, native, found))
+
+    @property
+    @override
+    def provider(self) -> ProviderBinding:
+        return self._bound.provider
 
 
 class ProviderArtifactReader(ArtifactReader):
@@ -59,10 +66,10 @@ class ProviderArtifactReader(ArtifactReader):
     def __init__(
         self,
         plugin: DataQualityPlugin,
-        provider: ProviderBinding,
+        appraisal: Appraisal,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
     ) -> None:
-        super().__init__(memory_bytes=memory_bytes, provider=provider)
+        super().__init__(memory_bytes=memory_bytes, appraisal=appraisal)
         self._plugin = plugin
 
     @override
@@ -76,7 +83,7 @@ class ProviderArtifactReader(ArtifactReader):
         native = super().validate(schema_rules(policy), artifact, media_type, previous)
         table = self._rows(artifact, media_type)
         found = {} if table is None else evaluated(self._plugin, policy, table)
-        return completed(policy, native, found)
+        return self.appraised(completed(policy, native, found))
 
     def _rows(self, artifact: BinaryIO, media_type: MediaType) -> "pa.Table | None":
         """Return all rows in the typed form, decoded in a child; None for more bytes than fit."""

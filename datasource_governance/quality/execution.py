@@ -83,7 +83,7 @@ def run_in_child(
         if connection.frame is not None:
             _write_frame(connection, frame)
         status = _status(provider, request, frame, work)
-        answered = _answered(folder) if status in {ANSWERED, REFUSED} else b""
+        answered = _answered(folder)
     failed = _failed(provider, asked, status)
     if status == REFUSED:
         raise UnreadableSourceError(
@@ -145,6 +145,7 @@ def _status(provider: Provider, request: bytes, frame: IO[bytes], work: Path) ->
         return None
     finally:
         _end(child)
+        _end_escaped(work)
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
@@ -157,21 +158,41 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
             child.stdin.close()
 
 
+def _end_escaped(work: Path) -> None:
+    """Kill what went into a session of its own, too, where a process tells its environment.
+
+    Until none is found: one may start another meanwhile.
+    """
+    mark = f"HOME={work}".encode()
+    found = True
+    while found:
+        found = False
+        for process in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                if mark in process.read_bytes().split(b"\0"):
+                    os.kill(int(process.parent.name), signal.SIGKILL)
+                    found = True
+
+
 def _environment(provider: Provider, work: Path) -> dict[str, str]:
     """Return what the child needs to find programs and packages, and nothing else of ours."""
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100 - links stay links
         "LANG": "C.UTF-8",
+        **provider.environment,
         "HOME": str(work),
         "TMPDIR": str(work),
-        **provider.environment,
     }
 
 
 def _answered(folder: Path) -> bytes:
-    with (folder / _ANSWER).open("rb") as file:
-        return file.read(_MOST_ANSWER_BYTES)
+    """Return what the child wrote; nothing where it did not come to that."""
+    try:
+        with (folder / _ANSWER).open("rb") as file:
+            return file.read(_MOST_ANSWER_BYTES)
+    except FileNotFoundError:
+        return b""
 
 
 def _failed(

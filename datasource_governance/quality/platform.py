@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from datasource_governance.domain.appraisal import Appraisal
 from datasource_governance.domain.quality_provider import (
     NATIVE,
     ProviderBinding,
@@ -58,39 +59,46 @@ class Platform:
         return provider(self.manifest.provider, configuration)
 
     @cached_property
-    def binding(self) -> ProviderBinding | None:
-        """What a stage is bound to; None without a manifest.
+    def appraisal(self) -> Appraisal | None:
+        """What is added to every validation; None without a manifest.
 
         Raises:
             PluginExecutionError: code `provider_not_installed`.
         """
-        if self.manifest is None:
+        manifest = self.manifest
+        if manifest is None:
             return None
-        return ProviderBinding(
-            name=self.plugin.name,
-            version=self.plugin.version,
-            configuration=self.manifest.configuration_hash,
+        return Appraisal(
+            provider=ProviderBinding(
+                name=self.plugin.name,
+                version=self.plugin.version,
+                configuration=manifest.configuration_hash,
+            ),
+            weights=manifest.weights,
+            weight_classes=manifest.weight_classes,
+            thresholds=manifest.thresholds,
+            gates=manifest.score_gates_promotion,
         )
 
     @property
     def evaluator_version(self) -> str:
         """What `datasource apply` brings into force."""
-        return evaluator_version(self.binding)
+        return evaluator_version(None if self.appraisal is None else self.appraisal.provider)
 
     def evaluator(self) -> Evaluator:
         """Return what validates payloads; importing it brings in the engines."""
         from datasource_governance.evaluation.evaluate import PanderaEvaluator
         from datasource_governance.quality.evaluators import ProviderEvaluator
 
-        if self.binding is None or self.binding.name == NATIVE:
-            return PanderaEvaluator(provider=self.binding)
-        return ProviderEvaluator(self.plugin, self.binding)
+        if self.appraisal is None or self.appraisal.provider.name == NATIVE:
+            return PanderaEvaluator(appraisal=self.appraisal)
+        return ProviderEvaluator(self.plugin, self.appraisal)
 
     def artifact_evaluator(self) -> ArtifactEvaluator:
         """Return what looks into artifacts; importing it brings in the engines."""
         from datasource_governance.evaluation.artifacts import ArtifactReader
         from datasource_governance.quality.evaluators import ProviderArtifactReader
 
-        if self.binding is None or self.binding.name == NATIVE:
-            return ArtifactReader(provider=self.binding)
-        return ProviderArtifactReader(self.plugin, self.binding)
+        if self.appraisal is None or self.appraisal.provider.name == NATIVE:
+            return ArtifactReader(appraisal=self.appraisal)
+        return ProviderArtifactReader(self.plugin, self.appraisal)

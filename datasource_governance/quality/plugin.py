@@ -21,12 +21,16 @@ from typing_extensions import override
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_check import Evaluated, QualityCheckResult, concluded
 from datasource_governance.domain.quality_expectation import CONTENT_KINDS, QualityExpectation
+from datasource_governance.domain.quality_gates import ValidationResult, gates_result
+from datasource_governance.domain.quality_score import calculate_quality_score
 from datasource_governance.domain.schema import DataType
 from datasource_governance.errors import (
     GovernanceError,
     InvalidArgumentError,
     PluginExecutionError,
+    Problem,
 )
+from datasource_governance.quality.configuration import configuration_problems
 from datasource_governance.quality.connections import Connection, connection_to
 from datasource_governance.quality.execution import Answer, Provider, run_in_child
 from datasource_governance.quality.lineage import LineageEmitter, NoopEmitter
@@ -75,7 +79,7 @@ class DataQualityPlugin(ABC):
     def __init_subclass__(cls, **arguments: object) -> None:
         """Refuse a provider that replaces what every provider must go through."""
         super().__init_subclass__(**arguments)
-        if replaced := [name for name in _FINAL if name in vars(cls)]:
+        if replaced := [n for n in _FINAL if getattr(cls, n) is not getattr(DataQualityPlugin, n)]:
             raise TypeError(f"{cls.__name__} must not define {', '.join(replaced)}; implement run")
 
     def __init__(
@@ -108,6 +112,14 @@ class DataQualityPlugin(ABC):
         Raises:
             PluginExecutionError: code `provider_not_installed`, naming what to install.
         """
+        return self.installed_version()
+
+    def installed_version(self) -> str:
+        """Return the version of the framework; override it for one that is installed elsewhere.
+
+        Raises:
+            PluginExecutionError: as `version`.
+        """
         missing = [name for name in self.distributions if _version(name) is None]
         if missing:
             raise PluginExecutionError(
@@ -130,7 +142,8 @@ class DataQualityPlugin(ABC):
             expectations: What is expected, each id once; without any the result is an error.
 
         Raises:
-            InvalidArgumentError: data of another class, or an id that is repeated.
+            InvalidArgumentError: data of another class, an id that is repeated, or a provider that
+                is defined in a function or a script.
             PluginExecutionError: nothing could be executed; see the error's codes.
             UnreadableSourceError: the data or the database was refused, as in `validate`.
         """
@@ -146,12 +159,13 @@ class DataQualityPlugin(ABC):
         except GovernanceError:
             emitter.finished(run, None)
             raise
+        row_count = None if source.frame is None else source.frame.num_rows
         result = QualityCheckResult(
             provider=self.name,
             provider_version=version,
             checks=tuple(
                 answer.known.get(outcome.id, outcome)
-                for outcome in concluded(expectations, answer.evaluated)
+                for outcome in concluded(expectations, answer.evaluated, row_count)
             ),
         )
         emitter.finished(run, result)
@@ -161,9 +175,15 @@ class DataQualityPlugin(ABC):
         asked = [one for one in expectations if one.kind in self.kinds]
         if not asked:
             return Answer()
+        path = f"{type(self).__module__}:{type(self).__qualname__}"
+        if path.startswith("__main__:") or "<locals>" in path:
+            raise InvalidArgumentError(
+                f"provider {self.name!r} runs in another process, which cannot import {path}; move "
+                "it to a module"
+            )
         provider = Provider(
             name=self.name,
-            path=f"{type(self).__module__}:{type(self).__qualname__}",
+            path=path,
             timeout_seconds=self.configuration.timeout_seconds,
             options=self.configuration.options,
             environment=self.environment,
@@ -179,6 +199,58 @@ class DataQualityPlugin(ABC):
                 code="unsupported_connection",
                 provider=self.name,
             )
+
+    def validate_config(
+        self, config_path: Path, manifest: Mapping[str, object]
+    ) -> ValidationResult:
+        """Check a quality policy or a datasource declaration, without data, network or framework.
+
+        Args:
+            config_path: The JSON file; policies that a declaration names are read beside it.
+            manifest: Ours or one of dbt, whose fields the rules may name; `{}` knows none.
+
+        Returns:
+            Every problem, those of the configured options too; nothing is raised for them.
+        """
+        problems = configuration_problems(config_path, manifest, self.kinds)
+        options = self.validate_options(self.configuration.options)
+        return ValidationResult(problems=(*options, *problems))
+
+    def validate_options(self, options: Mapping[str, Json]) -> list[Problem]:
+        """Return what is wrong with options; a provider that has any overrides this."""
+        return [
+            Problem(
+                kind="unknown_option",
+                names=(name,),
+                message=f"provider {self.name!r} has no option {name!r}",
+            )
+            for name in options
+        ]
+
+    def validate_quality_gates(
+        self, manifest: Mapping[str, object], required_coverage: Mapping[str, float | str]
+    ) -> ValidationResult:
+        """Check that datasets have the tests that their tier needs, without data or network.
+
+        Args:
+            manifest: Ours or one of dbt.
+            required_coverage: The share of fields that need a test, as "80%" or 0.8, by tier; the
+                default for a tier that is left out. Required tests are the default ones.
+
+        Returns:
+            Every violation and the coverage; nothing is raised for them, or for bad arguments.
+        """
+        return gates_result(manifest, required_coverage)
+
+    def calculate_quality_score(
+        self, check_results: Sequence[QualityCheckResult], weights: Mapping[str, float]
+    ) -> float:
+        """Return the score of results, 0 to 100; see `quality_score.calculate_quality_score`.
+
+        Raises:
+            InvalidArgumentError: a ValueError; nothing was evaluated, or a weight is invalid.
+        """
+        return calculate_quality_score(check_results, weights)
 
     def supports_sql_dialect(self, dialect: str) -> bool:
         """Tell whether tables of a SQL dialect are read, by any name that it goes by."""

@@ -6,7 +6,7 @@ Source: SPEC sections 9 and 10; facts I-067 and I-069.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from datasource_governance.domain.artifact import ArtifactReference, tampered
@@ -156,8 +156,7 @@ class ArtifactOutput:
                 certain = self.evaluator.judge(policy, artifact.description)
                 judgement = judge_evidence(evidence, policy, reference, certain)
                 judged = artifact_validation(policy, reference, certain, evidence, judgement)
-                # Nobody else evaluated anything, but it is bound to what is in force as well.
-                validation = replace(judged, provider=self.provider)
+                validation = self.evaluator.appraised(judged)
         content = Content(
             payload_fingerprint=reference.sha256,
             payload_sha256=reference.sha256,

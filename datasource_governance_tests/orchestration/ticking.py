@@ -1,7 +1,7 @@
 """A Dagster instance on Postgres, and sensors that tick on it as the daemon makes them."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -22,9 +22,6 @@ def instance_on(dagster_database: str) -> Iterator[dg.DagsterInstance]:
         yield made
 
 
-Tick = object
-
-
 class Daemon:
     """Evaluates sensors of one code location, which remembers what its sensors remember."""
 
@@ -42,21 +39,28 @@ class Daemon:
             return self.defs.resolve_sensor_def(name).evaluate_tick(context)
 
     @contextmanager
-    def watching(self) -> Iterator[Mapping[str, Callable[[], Tick]]]:
-        """Yield what evaluates each sensor and schedule once, in a context that is made once."""
+    def all_ticks(self) -> Iterator[dict[str, Callable[[], list[dg.RunRequest]]]]:
+        """Yield what evaluates each sensor and schedule once and returns the runs it asks for.
+
+        The context of each is made once, which costs more than most ticks do.
+        """
         resources = {GOVERNANCE: self.application}
+        of_sensor = {"definitions": self.defs, "resources": resources}
+        evaluated = [
+            *((self.defs.resolve_sensor_def(one.name), of_sensor) for one in self.defs.sensors),
+            *((self.defs.resolve_schedule_def(one.name), {}) for one in self.defs.schedules),
+        ]
         with ExitStack() as opened:
             ticks = {}
-            for sensor in self.defs.sensors:
-                context = opened.enter_context(dg.build_sensor_context(
-                    instance=self.instance, definitions=self.defs, resources=resources
-                ))
-                ticks[sensor.name] = partial(sensor.evaluate_tick, context)
-            for one in self.defs.schedules:
-                schedule = self.defs.resolve_schedule_def(one.name)
-                context = opened.enter_context(dg.build_schedule_context(instance=self.instance))
-                ticks[one.name] = partial(schedule.evaluate_tick, context)
+            for one, given in evaluated:
+                build = dg.build_sensor_context if given else dg.build_schedule_context
+                context = opened.enter_context(build(instance=self.instance, **given))
+                ticks[one.name] = partial(_asked, one, context)
             yield ticks
+
+
+def _asked(one, context) -> list[dg.RunRequest]:
+    return one.evaluate_tick(context).run_requests or []
 
 
 def tick_twice_at_once(world, daemon, declared, name: str) -> None:

@@ -122,6 +122,11 @@ def whole(result: Result, limits: Limits) -> "pa.Table":
     return pa.concat_tables(tables or [_typed(result, result.empty, extents)])
 
 
+def typed_empty(result: Result) -> "pa.Table":
+    """Return the columns in the typed form, and no row."""
+    return _typed(result, result.empty, {})
+
+
 class SqlBatches:
     """Implements `Batches` over a result, until it is closed.
 

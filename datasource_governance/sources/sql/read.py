@@ -18,7 +18,13 @@ from sqlalchemy.exc import ArgumentError
 from datasource_governance.errors import InvalidArgumentError
 from datasource_governance.sources.batches import DEFAULT_BATCH_BYTES, Batches
 from datasource_governance.sources.limits import DEFAULT_LIMITS, Limits
-from datasource_governance.sources.sql.batches import Result, SqlBatches, answered, whole
+from datasource_governance.sources.sql.batches import (
+    Result,
+    SqlBatches,
+    answered,
+    typed_empty,
+    whole,
+)
 from datasource_governance.sources.sql.selection import Selection, quoted
 
 if TYPE_CHECKING:
@@ -99,8 +105,7 @@ def read_sql(source: SqlSource, limits: Limits = DEFAULT_LIMITS) -> SqlRows:
 def sql_schema(source: SqlSource) -> "pa.Schema":
     """Return the columns of a table or query, with the Arrow types that they are read as.
 
-    Whether a number with a scale is kept as one, and the width of wide integers, are decided by
-    the values, which are not read.
+    Numbers of any precision are told as decimals, whatever their digits, which only values decide.
 
     Raises:
         InvalidArgumentError: as `read_sql`.
@@ -108,7 +113,7 @@ def sql_schema(source: SqlSource) -> "pa.Schema":
     """
     with _connection(source) as connection:
         result, _ = answered(source.name, lambda: _result(connection, source, DEFAULT_LIMITS))
-        return result.empty.schema
+        return answered(source.name, lambda: typed_empty(result)).schema
 
 
 @contextmanager
