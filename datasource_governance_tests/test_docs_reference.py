@@ -197,9 +197,8 @@ def test_receivers_can_choose_among_all_types_of_events():
 
 
 def test_reference_names_every_problem_kind():
-    content = "".join(
-        (ROOT / "docs/reference" / name).read_text() for name in ("policies.md", "validation.md")
-    )
+    pages = ("policies.md", "quality.md", "validation.md")
+    content = "".join((ROOT / "docs/reference" / name).read_text() for name in pages)
 
     assert [kind for kind in sorted(problem_kinds()) if f"`{kind}`" not in content] == []
 

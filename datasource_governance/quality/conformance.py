@@ -8,7 +8,7 @@ For a provider of your own, one test says it all:
 Source: SPEC section 14; facts on the quality plugin, 10.7.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -71,7 +71,9 @@ def conformance_cases() -> tuple[ConformanceCase, ...]:
     return (*_cases(ROWS), *_cases(EMPTY))
 
 
-def check_conformance(plugin: DataQualityPlugin, url: str | None = None) -> list[Nonconformity]:
+def check_conformance(
+    plugin: DataQualityPlugin, url: str | None = None, datasets: Collection[str] = (ROWS, EMPTY)
+) -> list[Nonconformity]:
     """Return where a provider differs from the native evaluator; nothing if it conforms.
 
     Status, reason, fields and the count of affected rows must be the same, and row numbers where
@@ -82,24 +84,19 @@ def check_conformance(plugin: DataQualityPlugin, url: str | None = None) -> list
         plugin: The provider, as it would be used.
         url: A database in which the suite may make a schema of its own, which it removes again; the
             provider reads tables of it. Without it tables in memory are read.
+        datasets: The data sets to check; each is one run of the provider.
 
     Raises:
         PluginExecutionError: as `execute_checks`; the provider cannot run at all.
     """
     if url is None:
-        return [
-            one
-            for dataset in (ROWS, EMPTY)
-            for one in _compared(plugin, dataset, edge_frame(empty=dataset == EMPTY))
-        ]
+        frames = {name: edge_frame(empty=name == EMPTY) for name in datasets}
+        return [one for name, frame in frames.items() for one in _compared(plugin, name, frame)]
     from datasource_governance.sources.sql.read import SqlSource
 
     with _tables(url):
-        return [
-            one
-            for dataset in (ROWS, EMPTY)
-            for one in _compared(plugin, dataset, SqlSource(url, table=dataset, schema=SCHEMA))
-        ]
+        tables = {name: SqlSource(url, table=name, schema=SCHEMA) for name in datasets}
+        return [one for name, table in tables.items() for one in _compared(plugin, name, table)]
 
 
 def _compared(plugin: DataQualityPlugin, dataset: str, data: object) -> list[Nonconformity]:

@@ -178,7 +178,7 @@ def _environment(provider: Provider, work: Path) -> dict[str, str]:
     """Return what the child needs to find programs and packages, and nothing else of ours."""
     return {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
-        "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100 - links stay links
+        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
         "LANG": "C.UTF-8",
         **provider.environment,
         "HOME": str(work),

@@ -107,13 +107,15 @@ class Misbehaving(DataQualityPlugin):
         Answers with the number of connections that were refused.
         """
         sys.stdout.write(self.cells)
+        sys.stdout.flush()
         Path(self.configuration.options["place"]).write_text("cells")
         connect = f"import socket; socket.create_connection(('127.0.0.1', {self.port}))"
         refused = subprocess.run([sys.executable, "-c", connect], check=False).returncode
-        try:
-            socket.create_connection(("127.0.0.1", self.port))
-        except PermissionError:
-            refused += 1
+        with socket.socket() as own:
+            try:
+                own.connect(("127.0.0.1", self.port))
+            except PermissionError:
+                refused += 1
         return [Evaluated(id=one.id, affected=refused) for one in self.asked]
 
     @property

@@ -6,7 +6,6 @@ drops the environment and is run by an executable that begins the watch anew.
 """
 
 import json
-import os
 import shutil
 import stat
 import sys
@@ -21,9 +20,13 @@ import json, os, sys
 FOLDER = {folder!r}
 RECORD = os.open(os.path.join(FOLDER, "record"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 PRINTED = os.open(os.path.join(FOLDER, "printed"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-OWN = os.path.dirname(os.environ.get("HOME", "/nowhere"))
+OWN = os.path.dirname(os.environ.get("HOME", "/"))
 CONNECTING = ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+
+def record(word, what):
+    os.write(RECORD, json.dumps([word, what]).encode() + b"\\n")
 
 
 def is_foreign(path):
@@ -35,14 +38,14 @@ def is_foreign(path):
 
 def watch(event, arguments):
     if event in CONNECTING:
-        os.write(RECORD, json.dumps(["connected", repr(arguments[-1])]).encode() + b"\\n")
+        record("connected", event)
         raise PermissionError("watched")
     if event == "open" and arguments[2] & WRITING and is_foreign(arguments[0]):
-        os.write(RECORD, json.dumps(["wrote", repr(arguments[0])]).encode() + b"\\n")
+        record("wrote", os.fsdecode(arguments[0]))
 
 
-if OWN != "/":
-    os.write(RECORD, json.dumps(["began", os.path.basename(sys.argv[0])]).encode() + b"\\n")
+if OWN.startswith({temporary!r}):
+    record("began", os.path.basename(sys.orig_argv[1]))
     os.dup2(PRINTED, 1)
     os.dup2(PRINTED, 2)
     sys.addaudithook(watch)
@@ -79,10 +82,10 @@ class Watch:
         return str(self.folder / "dbt")
 
 
-def watched(folder, monkeypatch):
-    """Watch every run from now on, and keep a copy of its folder."""
+def watched(folder, temporary, monkeypatch):
+    """Watch every run in the folder for temporary files, and keep a copy of what it has there."""
     watch = folder / "sitecustomize.py"
-    watch.write_text(WATCH.format(folder=str(folder)))
+    watch.write_text(WATCH.format(folder=str(folder), temporary=str(temporary)))
     dbt = folder / "dbt"
     dbt.write_text(DBT.format(python=sys.executable, watch=str(watch)))
     dbt.chmod(dbt.stat().st_mode | stat.S_IXUSR)
@@ -91,7 +94,7 @@ def watched(folder, monkeypatch):
 
     def kept(provider, request, frame, work):
         found = status(provider, request, frame, work)
-        shutil.copytree(work.parent, folder / "kept" / os.path.basename(work.parent))
+        shutil.copytree(work.parent, folder / "kept" / work.parent.name)
         return found
 
     monkeypatch.setattr(execution, "_status", kept)

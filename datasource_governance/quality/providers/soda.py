@@ -122,7 +122,9 @@ def _opened(target: Target) -> Iterator[_Opened]:
         return
     is_frame = isinstance(target, FrameTarget)
     opaque = [field.name for field in target.columns if is_frame and not _is_kept(field.type)]
-    with closing(_connected(target, opaque)) as connection:
+    if isinstance(target, FrameTarget):
+        target = FrameTarget(table=_nulls_only(target.table, opaque))
+    with closing(_connected(target)) as connection:
         yield _Opened(
             source=_of_duckdb(connection),
             dataset=f"main/{_VIEW}",
@@ -159,14 +161,14 @@ def _nulls_only(table: "pa.Table", names: Iterable[str]) -> "pa.Table":
     return table
 
 
-def _connected(target: Target, opaque: Iterable[str]) -> "duckdb.DuckDBPyConnection":
+def _connected(target: Target) -> "duckdb.DuckDBPyConnection":
     """Return a connection of DuckDB with the table under a plain name; files are only read."""
     import duckdb
     from sqlalchemy import make_url
 
     if isinstance(target, FrameTarget):
         connection = duckdb.connect()
-        connection.register(_VIEW, _nulls_only(target.table, opaque))
+        connection.register(_VIEW, target.table)
         return connection
     url = make_url(target.url)
     connection = duckdb.connect(url.database or "", read_only=True, config=dict(url.query))

@@ -15,12 +15,11 @@ from datasource_governance.sources.sql.read import SqlSource
 from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
 
 ODD_TABLE = 'o"dd.${x}{{ y }}/%s naïve'
+RELATION = f'"s"".${{z}}"."{ODD_TABLE.replace(chr(34), chr(34) * 2)}"'
 CREATED = (
     'CREATE SCHEMA "s"".${z}"',
-    f'CREATE TABLE "s"".${{z}}"."{ODD_TABLE.replace(chr(34), chr(34) * 2)}" '
-    '("${odd} ""%s"" é" VARCHAR, x DOUBLE PRECISION)',
-    f'INSERT INTO "s"".${{z}}"."{ODD_TABLE.replace(chr(34), chr(34) * 2)}" '
-    "VALUES ('a', 'NaN'), ('A', 0), ('a', NULL), ('é', 1)",
+    f'CREATE TABLE {RELATION} ("${{odd}} ""%s"" é" VARCHAR, x DOUBLE PRECISION)',
+    f"INSERT INTO {RELATION} VALUES ('a', 'NaN'), ('A', 0), ('a', NULL), ('é', 1)",
 )
 FIELD = '${odd} "%s" é'
 COUNTS = {"few": 1, "odd codes": 3, "odd repeats": 2, "nan": 2, "range": 3}
