@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.engines import Engine
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -34,14 +36,29 @@ def test_every_engine_finds_exactly_what_the_generator_put_there(benchmarks):
 
     assert ended.returncode == 0, ended.stderr
     answers = [line.split(": ") for line in ended.stdout.splitlines()]
-    assert len({engine for _, engine, _ in answers}) >= 14
+    assert len({engine for _, engine, _ in answers}) >= 17
+    about_rows = ["amount-range", "customer-time-unique", "id-present", "id-shape", "id-unique"]
+    about_rows.append("known-status")
     inexact = {(engine, answer) for _, engine, answer in answers if answer != "exact"}
     assert inexact == {
         ("ours_fingerprint", "no findings"),
         # Plain Pandera on pandas leaves out repeated nulls.
         ("plain_pandas", "id-unique"),
         ("plain_numpy", "id-unique"),
+        # Great Expectations leaves nulls out of a unique column.
+        ("plain_gx", "id-unique"),
+        # Soda and dbt list no rows.
+        ("plain_soda", ", ".join(about_rows)),
+        ("plain_dbt", ", ".join(sorted(["columns", *about_rows]))),
     }
+
+
+def test_an_engine_tells_what_it_needs_that_is_not_installed():
+    def engine(*distributions):
+        return Engine("any", str, dict, distributions=distributions)
+
+    assert engine("pytest", "no-such-thing").missing() == "not installed: no-such-thing"
+    assert engine("pytest").missing() == ""
 
 
 @pytest.mark.slow
@@ -93,6 +110,56 @@ def test_decisions_are_counted_beside_the_raw_commits_of_a_server_that_waits_for
         "decisions, all clients in one datasource",
     ]
     assert rows[0][2].startswith("1.00 ")
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_publications_are_counted_beside_what_is_written_by_hand(benchmarks):
+    sizes = ("--clients", "1", "--publications", "2", "--rounds", "1")
+
+    ended = benchmarks(*sizes, module="benchmarks.publication")
+
+    assert ended.returncode == 0, ended.stderr
+    assert "1 clients, 1 rounds, fsync on" in ended.stdout
+    rows = [line.split(" | ") for line in ended.stdout.splitlines() if " (" in line]
+    assert [row[0].removeprefix("| ") for row in rows] == [
+        "raw commits of one row",
+        "written by hand, each client with a chain of its own",
+        "publications, each client in a datasource of its own",
+        "publications, all clients in one datasource",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_what_a_plan_costs_is_measured_among_objects_that_are_not_due(benchmarks):
+    ended = benchmarks("--objects", "200", "--due", "40", module="benchmarks.retention")
+
+    assert ended.returncode == 0, ended.stderr
+    rows = [line[2:].split(" | ") for line in ended.stdout.splitlines() if line[2:5] == "200"]
+    assert {(planned, destroyed) for _, planned, destroyed, *_ in rows} == {("40", "40")}
+    assert [row[3] for row in rows] == [
+        "plan, whole",
+        "of it, read what is due",
+        "of it, make the plan",
+        "of it, keep the plan",
+        "explain one",
+        "apply to all",
+    ]
+    assert "stage, one of 20 datasources:" in ended.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_what_a_provider_costs_is_measured_over_a_frame_and_a_table_with_exact_counts(benchmarks):
+    sizes = ("100", "--rounds", "1", "--providers", "pandera")
+
+    ended = benchmarks(*sizes, module="benchmarks.providers")
+
+    assert ended.returncode == 0, ended.stderr
+    rows = [line.split(" | ") for line in ended.stdout.splitlines() if " (" in line]
+    assert [row[0] for row in rows] == ["| `pandera`", "| pandas", "| Postgres"]
+    assert [row[-1] for row in rows[1:]] == ["exact, with rows |", "exact counts |"]
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ from datasource_governance.services.waiting import WaitingStages, supersede_stag
 from datasource_governance_tests.contents import contents
 from datasource_governance_tests.launches import promotion_launch
 from datasource_governance_tests.orchestration.governed import (
+    FOLDER,
     GOOD,
     GOOD_TABLE,
     POLICY,
@@ -450,6 +451,7 @@ NOT_ASKED = {
     "backlogs": "lists what there is",
     "dead_letters": "lists what there is",
     "found_tenant": "makes a tenant",
+    "list_holds": "lists what there is",
     "list_plans": "lists what there is",
     "orphaned_artifacts": "lists what there is",
     "register_key": "whatever it names is made",
@@ -522,6 +524,10 @@ def stage_with_its_attestation(ids, delivery):
     return {"delivery": delivery, "attestation": ids.attestation}
 
 
+def refresh_it(ids, _):
+    return {"attestation": ids.attestation, "force": True}
+
+
 def promote_it(ids, _):
     return {"stage_id": ids.stage}
 
@@ -532,15 +538,27 @@ def destroy_by_its_plan(ids, _):
 
 CONFIGURED = {
     "orders__stage": stage_with_its_attestation,
+    "feeds__stage": refresh_it,
     "orders__current": promote_it,
+    "feeds__current": promote_it,
     "apply_plan": destroy_by_its_plan,
 }
 """The configuration of every op that has one, with another's ids in it."""
 JOBS = {
     "stage_orders": "orders__stage",
+    "refresh_stage_feeds": "feeds__stage",
     "promote_orders": "orders__current",
+    "promote_feeds": "feeds__current",
     "apply_retention_plan": "apply_plan",
 }
+
+
+def definitions_of(world) -> dg.Definitions:
+    """Return a code location of what is staged, and of what is re-read from a delivered file."""
+    delivered = world.application.settings.state / FOLDER / "delivery.csv"
+    origin = {"origin": {"address": {"url": delivered.as_uri()}}}
+    cached = declaration(id=FEEDS, kind="cached", source=origin)
+    return governed_definitions([declaration(POLICY, TWO_APPROVALS), cached], world.application)
 
 
 def fields_of(op) -> set[str]:
@@ -549,10 +567,9 @@ def fields_of(op) -> set[str]:
 
 
 def test_every_op_with_a_configuration_is_given_foreign_ids(tenants):
-    defs = governed_definitions([declaration(POLICY, TWO_APPROVALS)], tenants.home.application)
     found = {
         op.name: fields_of(op)
-        for job in defs.resolve_all_job_defs()
+        for job in definitions_of(tenants.home).resolve_all_job_defs()
         for op in (node.definition for node in job.nodes)
         if fields_of(op)
     }
@@ -564,8 +581,7 @@ def test_every_op_with_a_configuration_is_given_foreign_ids(tenants):
 
 @pytest.mark.parametrize("job", JOBS)
 def test_a_job_answers_a_foreign_id_like_nobodys(tenants, job):
-    declared = declaration(POLICY, TWO_APPROVALS)
-    definition = governed_definitions([declared], tenants.home.application).resolve_job_def(job)
+    definition = definitions_of(tenants.home).resolve_job_def(job)
     delivery = deliver(tenants.home, GOOD)
     before = contents(tenants.home)
 

@@ -3,6 +3,7 @@
 Source: SPEC sections 12 and 16.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,8 @@ from datasource_governance.cli.session import application, signer
 from datasource_governance.composition import Application
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.disposition import AlreadyAppliedError, Applied
-from datasource_governance.domain.retention_plan import PlannedTarget, RetentionPlan
+from datasource_governance.domain.plan_admission import choose
+from datasource_governance.domain.retention_plan import PlannedTarget
 from datasource_governance.domain.subjects import apply_retention_subject
 from datasource_governance.errors import EXIT_UNREADABLE
 from datasource_governance.services.certifying import certify_disposition, verify_certificate
@@ -54,7 +56,8 @@ def apply(
     review = review_plan(session.work(), plan, author.actor)
     reviewed = review.stored.plan
     if review.applied is None:
-        chosen = _chosen(reviewed, targets)
+        # The service judges again; nobody is asked about what it would refuse anyhow.
+        chosen = choose(reviewed, targets or None)
         if not json:
             console().print(target_table(chosen))
         if not yes:
@@ -79,14 +82,7 @@ def apply_signed(
         return apply_retention(session.work(), session.artifacts(), request, told)
 
 
-def _chosen(plan: RetentionPlan, targets: list[str] | None) -> list[PlannedTarget]:
-    """Return what is shown before it is asked about; the service judges what was asked for."""
-    if targets:
-        return [one for one in plan.targets if one.id in targets]
-    return [one for one in plan.targets if not one.is_blocked]
-
-
-def _question(author: Signer, chosen: list[PlannedTarget]) -> str:
+def _question(author: Signer, chosen: Sequence[PlannedTarget]) -> str:
     rows, size = sum(one.rows for one in chosen), sum(one.bytes for one in chosen)
     return (
         f"Sign as {author.actor}: destroy {len(chosen):,} of these, {rows:,} rows and {size:,} "

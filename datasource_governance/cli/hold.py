@@ -9,12 +9,13 @@ import typer
 
 from datasource_governance.cli.output import ActorOption, JsonOption, console, print_json
 from datasource_governance.cli.plan_tables import hold_table
-from datasource_governance.cli.session import application, signer
+from datasource_governance.cli.session import application, proven, signer
 from datasource_governance.composition import Application
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.hold import Hold, HoldScope
 from datasource_governance.domain.subjects import hold_subject, release_subject
 from datasource_governance.errors import InvalidArgumentError
+from datasource_governance.services.hold_review import list_holds
 from datasource_governance.services.holds import (
     HoldRequest,
     ReleaseRequest,
@@ -108,38 +109,42 @@ def release(
 
 
 @app.command("list")
-def list_holds(
+def list_seen(
     datasource: Annotated[str | None, typer.Argument(help="Default: all.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Released ones, too.")] = False,  # noqa: A002 - the name of the option
+    actor: ActorOption = None,
     json: JsonOption = False,
 ) -> int:
-    """List holds that are in force, newest first."""
-    with application().work() as work:
-        holds = work.holds.list(datasource, active=not all)
+    """List holds that are in force, newest first.
+
+    Those of datasources that the actor has a role over; reasons, for operators and administrators.
+    """
+    session = application()
+    found = list_holds(session.work(), proven(session, actor), datasource, active=not all)
     if json:
-        print_json([hold_document(one) for one in holds])
-    elif holds:
-        console().print(hold_table(holds))
+        print_json([hold_document(one.hold, reasons=one.tells_reasons) for one in found])
+    elif found:
+        console().print(hold_table(found))
     else:
-        console().print("no hold is in force", markup=False)
+        console().print("no hold that you may see is in force", markup=False)
     return 0
 
 
-def hold_document(hold: Hold) -> dict[str, object]:
-    """Return a hold as JSON."""
+def hold_document(hold: Hold, *, reasons: bool = True) -> dict[str, object]:
+    """Return a hold as JSON; a reason that may not be shown is null."""
     release = hold.released
     return {
         "hold": hold.id,
         "datasource": hold.datasource,
         "scope": str(hold.scope),
         "subject": hold.subject,
-        "reason": hold.reason,
+        "reason": hold.reason if reasons else None,
         "actor": hold.actor,
         "placed_at": hold.placed_at.isoformat(),
         "released": release
         and {
             "actor": release.actor,
-            "reason": release.reason,
+            "reason": release.reason if reasons else None,
             "released_at": release.released_at.isoformat(),
         },
     }

@@ -15,9 +15,9 @@ from datasource_governance.cli.output import instant
 from datasource_governance.cli.plan_files import blockers_in_a_line
 from datasource_governance.cli.signatures import SHORT
 from datasource_governance.domain.disposition import Applied, DisposedTarget
-from datasource_governance.domain.hold import Hold
 from datasource_governance.domain.plan_admission import PlanDifference
 from datasource_governance.domain.retention_plan import PlannedTarget, RetentionPlan
+from datasource_governance.services.hold_review import HoldReview
 from datasource_governance.services.plan_review import PlanReview
 
 _NONE_DUE = "Nothing is due."
@@ -156,13 +156,14 @@ def _disposed_table(targets: Sequence[DisposedTarget]) -> Table:
     return table
 
 
-def hold_table(holds: Sequence[Hold]) -> Table:
-    """Return holds, one a line, with their reasons."""
+def hold_table(found: Sequence[HoldReview]) -> Table:
+    """Return holds, one a line, with the reasons that may be shown."""
     table = Table(box=SIMPLE_HEAD)
     table.add_column("hold", no_wrap=True)
     for name in ("on", "datasource", "placed by", "placed (UTC)", "released by", "reason"):
         table.add_column(name, overflow="fold")
-    for one in holds:
+    for review in found:
+        one = review.hold
         table.add_row(
             one.id,
             f"{one.scope} {one.subject}",
@@ -170,6 +171,6 @@ def hold_table(holds: Sequence[Hold]) -> Table:
             one.actor,
             instant(one.placed_at),
             one.released.actor if one.released else "",
-            escape(one.reason),
+            escape(one.reason) if review.tells_reasons else "",
         )
     return table

@@ -17,6 +17,7 @@ from datasource_governance.domain.canonical import (
     load_canonical,
     load_object,
 )
+from datasource_governance.domain.disposition import DisposedTarget
 from datasource_governance.domain.evidence import Entry
 from datasource_governance.domain.stage import Stage, StageState, check_live
 from datasource_governance.domain.target import Target
@@ -78,21 +79,29 @@ class Promotion:
 
 
 def check_promotable(
-    stage: Stage, target: Target, *, quorum: Quorum | None, actor: ActorId
+    stage: Stage,
+    target: Target,
+    *,
+    quorum: Quorum | None,
+    actor: ActorId,
+    disposed: DisposedTarget | None = None,
 ) -> None:
     """Refuse a promotion for which not every guard holds.
 
-    `quorum` is None where approval is not required. `system` promotes only what a quorum approved,
-    or a ready stage with nothing to review of a datasource that declares `promote: automatic`.
+    `quorum` is None where approval is not required; `disposed` tells what deleted the stage.
+    `system` promotes only what a quorum approved, or a ready stage with nothing to review of a
+    datasource that declares `promote: automatic`.
 
     Raises:
         GuardError: `stage_blocked`, `stage_rejected`, `stage_outdated`, `quorum_not_met`,
             `not_authorised`.
     """
-    if stage.state in (StageState.FAILED, StageState.DELETED):
+    if stage.state is StageState.DELETED:
+        raise _deleted(stage, disposed)
+    if stage.state is StageState.FAILED:
         raise GuardError(
-            f"stage {stage.id} is {stage.state} and can never be promoted; correct the delivery "
-            "and create a new stage",
+            f"stage {stage.id} is failed and can never be promoted; correct the delivery and "
+            "create a new stage",
             code="stage_blocked",
             stage=stage.id,
         )
@@ -117,6 +126,17 @@ def check_promotable(
             code="not_authorised",
             stage=stage.id,
         )
+
+
+def _deleted(stage: Stage, disposed: DisposedTarget | None) -> GuardError:
+    under = f" at {disposed.disposed_at.isoformat()} under plan {disposed.plan}" if disposed else ""
+    return GuardError(
+        f"stage {stage.id} was deleted{under}, as its retention policy says, and can never be "
+        "promoted; deliver the data again and create a new stage",
+        code="stage_blocked",
+        stage=stage.id,
+        plan=disposed and disposed.plan,
+    )
 
 
 def promotes_by_itself(stage: Stage, target: Target) -> bool:

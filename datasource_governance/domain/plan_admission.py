@@ -66,14 +66,13 @@ def admit(
     targets: Collection[str] | None,
     now: datetime,
 ) -> tuple[PlannedTarget, ...]:
-    """Return the targets to destroy: those asked for, or (None) all that are not blocked.
+    """Return the targets to destroy, as `choose` does, of a plan that still is what it was.
 
-    `present` is the plan as it would be made now for the same instant. Order and repetition of
-    `targets` do not count.
+    `present` is the plan as it would be made now for the same instant.
 
     Raises:
-        GuardError: `plan_expired`, `plan_outdated`, `target_not_in_plan`, `target_blocked` or
-            `nothing_to_apply`; each names everything that it is about.
+        GuardError: `plan_expired`, `plan_outdated`, or the codes of `choose`; each names everything
+            that it is about.
     """
     if now >= plan.expires_at:
         raise GuardError(
@@ -84,15 +83,27 @@ def admit(
         )
     if plan.body != present.body:
         raise _outdated(plan, present)
-    admitted = _free(plan) if targets is None else _asked_for(plan, set(targets))
-    if not admitted:
+    return choose(plan, targets)
+
+
+def choose(plan: RetentionPlan, targets: Collection[str] | None) -> tuple[PlannedTarget, ...]:
+    """Return the targets of a plan that are asked for, or (None) all that are not blocked.
+
+    Order and repetition of `targets` do not count.
+
+    Raises:
+        GuardError: `target_not_in_plan`, `target_blocked` or `nothing_to_apply`; each names
+            everything that it is about.
+    """
+    chosen = _free(plan) if targets is None else _asked_for(plan, set(targets))
+    if not chosen:
         raise GuardError(
             f"nothing of plan {plan.hash} is to be applied: no target that is not blocked was "
             "asked for",
             code="nothing_to_apply",
             plan=plan.hash,
         )
-    return admitted
+    return chosen
 
 
 def unknown_plan(plan_hash: str) -> GuardError:

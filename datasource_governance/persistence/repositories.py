@@ -265,7 +265,8 @@ class PostgresStages:
             self._rows.insert(tables.origin_version, {"stage": stage.id, "version": version})
 
     def change_state(self, stage: Stage, state: StageState) -> None:
-        self._rows.change(tables.stage, mapping.partitioned_row(replace(stage, state=state)))
+        row = mapping.partitioned_row(replace(stage, state=state))
+        self._rows.change(tables.stage, row, state=str(stage.state))
 
     def payload_sha256(self, stage: str) -> Sha256:
         table = tables.stage_payload

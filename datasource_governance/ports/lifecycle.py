@@ -192,7 +192,11 @@ class Stages(Protocol):
         ...
 
     def change_state(self, stage: Stage, state: StageState) -> None:
-        """Move a stage to another state."""
+        """Move a stage from the state that it was read in to another one.
+
+        Raises:
+            GuardError: code `conflict` when it is in another state by now; nothing was written.
+        """
         ...
 
     def payload_sha256(self, stage: str) -> Sha256:

@@ -19,7 +19,7 @@ from datasource_governance.domain.materialization import (
     check_promotable,
     materialize,
 )
-from datasource_governance.domain.stage import Stage, StageState
+from datasource_governance.domain.stage import OPEN_STATES, Stage, StageState
 from datasource_governance.domain.subjects import promotion_subject, states_decision
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GuardError
@@ -59,7 +59,7 @@ def promote_stage(
     """
     with work:
         found = work.stages.get(request.stage)
-    if found.artifact is not None and found.state is not StageState.PROMOTED:
+    if found.artifact is not None and found.state in OPEN_STATES:
         _verify_artifact(artifacts, found.datasource, found.artifact)
     with work:
         target = work.datasources.get_for_update(found.datasource, found.partition)
@@ -72,7 +72,9 @@ def promote_stage(
         promoter = _promoter(work, request, stage, now)
         quorum = quorum_at(work, stage, now)
 
-        check_promotable(stage, target, quorum=quorum, actor=promoter.actor)
+        is_deleted = stage.state is StageState.DELETED
+        disposed = work.retention.disposition_of(stage.id) if is_deleted else None
+        check_promotable(stage, target, quorum=quorum, actor=promoter.actor, disposed=disposed)
         _check_content(work, stage)
         _check_signed(work, quorum)
         check_unbroken(work.evidence.breaks_about(datasource_chain(stage.datasource), stage.id))

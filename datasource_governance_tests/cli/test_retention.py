@@ -116,7 +116,7 @@ def test_a_hold_makes_a_plan_stale_blocks_the_next_and_is_released_by_somebody_e
     compared = office("retention", "compare", first["plan"], second["plan"], "--json", by=KEEPER)
     blocked = office("retention", "apply", second["plan"], stage.id, "--yes", "--json", by=KEEPER)
     why = office("retention", "explain", stage.id, by="operator")
-    listed = office("hold", "list", "orders", "--json").document
+    listed = office("hold", "list", "orders", "--json", by="operator").document
     release = ("hold", "release", hold.document["hold"], "--reason", "settled", "--json")
     released = office(*release, by=KEEPER)
 
@@ -126,8 +126,43 @@ def test_a_hold_makes_a_plan_stale_blocks_the_next_and_is_released_by_somebody_e
     assert hold.document["hold"] in why.out
     assert [one["hold"] for one in listed] == [hold.document["hold"]]
     assert released.document["released"]["actor"] == KEEPER
-    assert office("hold", "list", "orders", "--json").document == []
-    assert len(office("hold", "list", "--all", "--json").document) == 1
+    assert office("hold", "list", "orders", "--json", by=KEEPER).document == []
+    assert len(office("hold", "list", "--all", "--json", by=KEEPER).document) == 1
+
+
+def test_a_reader_sees_what_is_held_and_who_places_or_releases_holds_sees_why(archive):
+    office, _ = archive
+    place = ("hold", "place", "orders", "--reason", "the canary 5510", "--json")
+    hold = office(*place, by="operator").document["hold"]
+    office.world.admit("passer-by")
+    office.world.admit("reader", Role.VIEWER)
+
+    def seen(by):
+        table = office("hold", "list", by=by)
+        listed = office("hold", "list", "--json", by=by).document
+        assert ("canary" in table.out) == any(one["reason"] for one in listed)
+        return [(one["hold"], one["reason"]) for one in listed]
+
+    assert seen("operator") == seen(KEEPER) == [(hold, "the canary 5510")]
+    assert seen("reader") == [(hold, None)]
+    assert seen("passer-by") == seen(None) == []
+    release = ("hold", "release", hold, "--reason", "the canary 5511")
+    office(*release, by=KEEPER)
+    (released,) = office("hold", "list", "--all", "--json", by="reader").document
+    assert (released["released"]["actor"], released["released"]["reason"]) == (KEEPER, None)
+
+
+def test_what_would_be_refused_is_refused_before_anybody_is_asked(archive):
+    office, stage = archive
+    plan, elsewhere = planned(office)["plan"], "00000000-0000-4000-8000-000000000000"
+    before = office.world.count_rows()
+
+    foreign = office("retention", "apply", plan, elsewhere, stage.id, by=KEEPER)
+
+    assert foreign.code == 1
+    assert f"has no such targets: {elsewhere};" in foreign.err
+    assert "Sign as" not in foreign.err
+    assert office.world.count_rows() == before
 
 
 def test_who_placed_a_hold_does_not_release_it(archive):

@@ -1,10 +1,12 @@
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from datasource_governance.domain.actor import SYSTEM, ActorId
 from datasource_governance.domain.approval import Quorum, Verdict
-from datasource_governance.domain.canonical import canonical_bytes
+from datasource_governance.domain.canonical import Sha256, canonical_bytes
+from datasource_governance.domain.disposition import DisposedTarget
 from datasource_governance.domain.evidence import Head, genesis, link
 from datasource_governance.domain.materialization import (
     Disposition,
@@ -14,6 +16,7 @@ from datasource_governance.domain.materialization import (
     promotes_by_itself,
     provenance_of,
 )
+from datasource_governance.domain.retention import Action, RetentionClass, TargetKind
 from datasource_governance.domain.stage import StageState
 from datasource_governance.domain.validation import Outcome
 from datasource_governance.errors import GuardError
@@ -61,6 +64,26 @@ def test_a_promotion_needs_every_guard(about, where, quorum, actor, code):
     with pytest.raises(GuardError) as caught:
         check()
     assert caught.value.code == code
+
+
+def test_a_stage_that_retention_deleted_is_refused_with_the_plan_and_what_to_do():
+    deleted = stage(state=StageState.DELETED)
+    disposed = DisposedTarget(
+        plan=Sha256("a" * 64),
+        kind=TargetKind.STAGE,
+        subject=deleted.id,
+        datasource=deleted.datasource,
+        retention_class=RetentionClass.STAGE,
+        action=Action.DELETE,
+        state_before="ready",
+        disposed_at=datetime(2026, 3, 1, tzinfo=UTC),
+    )
+
+    with pytest.raises(GuardError, match="deliver the data again") as caught:
+        check_promotable(deleted, target(), quorum=MET, actor=OPERATOR, disposed=disposed)
+
+    assert f"was deleted at 2026-03-01T00:00:00+00:00 under plan {'a' * 64}" in str(caught.value)
+    assert "correct" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("quorum", "missing"), [(None, 1), (UNMET, 1), (REJECTED, 0)])

@@ -1,14 +1,16 @@
 """Plans are made by a schedule and shown; only a person who launched the run applies one."""
 
-import re
 import uuid
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
-import datasource_governance
-from datasource_governance.domain.launch import RETENTION_APPLY_JOB, run_config_hash
+from datasource_governance.domain.actor import SYSTEM
+from datasource_governance.domain.launch import (
+    RETENTION_APPLY_JOB,
+    RETENTION_PLAN_JOB,
+    run_config_hash,
+)
 from datasource_governance.domain.stage import StageState
 from datasource_governance.orchestration import plan_metadata
 from datasource_governance.orchestration.metadata import NEXT_STEP, POLICIES, ROWS
@@ -33,7 +35,6 @@ from datasource_governance_tests.retiring import (
     stage_at,
 )
 
-PACKAGE = Path(datasource_governance.__file__).parent
 SCHEDULES = ("evidence_checkpoint", "retention_plan")
 TICKS = 1000
 
@@ -80,8 +81,14 @@ def run_of(world, name, instance, **arguments):
     return job.execute_in_process(instance=instance, raise_on_error=False, **arguments)
 
 
-def plan_run(world, instance):
-    return run_of(world, "retention_plan", instance)
+def plan_run(world, instance, run_id=None):
+    return run_of(world, RETENTION_PLAN_JOB, instance, run_id=run_id)
+
+
+def planner_of(world, run):
+    """Return who made the plan of a run, as it is kept."""
+    with world.application.work() as work:
+        return work.retention.plan(planned(run)[plan_metadata.PLAN]).planned_by
 
 
 def config_of(plan, **targets):
@@ -92,9 +99,9 @@ def apply_run(world, instance, config, run_id=None):
     return run_of(world, RETENTION_APPLY_JOB, instance, run_config=config, run_id=run_id)
 
 
-def launched(world, directory, config, actor=KEEPER):
+def launched(world, directory, config, actor=KEEPER, **changes):
     """Return the id of a run that an actor is attested to launch."""
-    facts = {"run_id": unique_run(), "config_hash": run_config_hash(config)}
+    facts = {"run_id": unique_run(), "config_hash": run_config_hash(config), **changes}
     return world.launch(world.gateway(directory), actor, retention_launch(**facts)).run_id
 
 
@@ -149,30 +156,6 @@ def test_what_applies_is_no_asset_so_nothing_that_runs_assets_can_run_it():
     assert RETENTION_APPLY_JOB not in {key.path[-1] for key in graph.get_all_asset_keys()}
 
 
-def test_only_applying_reaches_what_destroys():
-    """Who else called `retention.dispose` or a store's `delete` would be a way around the plan."""
-    calls = {"retention.dispose": set(), "retention.mark_purged": set(), "artifacts.delete": set()}
-    for path in PACKAGE.rglob("*.py"):
-        for call in re.findall(r"\b(\w+\.\w+)\(", path.read_text()):
-            calls.get(call, set()).add(path.relative_to(PACKAGE).as_posix())
-
-    assert calls == {
-        "retention.dispose": {"services/retention.py"},
-        "retention.mark_purged": {"services/purging.py"},
-        "artifacts.delete": {"services/purging.py"},
-    }
-
-
-def test_finishing_a_purge_is_asked_for_where_a_plan_is_applied_alone():
-    asking = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if "finish_purging(" in path.read_text()
-    }
-
-    assert asking == {"services/purging.py", "services/retention.py"}
-
-
 @pytest.mark.postgres
 @pytest.mark.slow
 def test_a_plan_is_shown_with_what_is_due(overdue, instance):
@@ -199,6 +182,40 @@ def test_what_keeps_a_target_is_shown_with_its_reason(overdue, instance):
     assert shown[plan_metadata.BLOCKED] >= 1
     (blocker,) = [one for one in shown[plan_metadata.BLOCKERS] if one["id"] == target["id"]]
     assert placed.id in blocker["why"]
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_plan_is_of_the_operator_who_is_proved_to_have_launched_its_run(
+    overdue, instance, tmp_path
+):
+    run_id = launched(overdue, tmp_path, {}, actor="operator", job=RETENTION_PLAN_JOB)
+
+    by_operator = plan_run(overdue, instance, run_id)
+    by_nobody = plan_run(overdue, instance)
+
+    assert planner_of(overdue, by_operator) == "operator"
+    assert planner_of(overdue, by_nobody) == SYSTEM
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_whoever_is_proved_to_have_launched_another_run_does_not_make_the_plan(
+    overdue, instance, tmp_path
+):
+    run_id = launched(overdue, tmp_path, {}, actor="operator", job=RETENTION_APPLY_JOB)
+
+    assert planner_of(overdue, plan_run(overdue, instance, run_id)) == SYSTEM
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_a_plan_of_somebody_who_may_make_none_is_refused(overdue, instance, tmp_path):
+    run_id = launched(overdue, tmp_path, {}, actor="approver-1", job=RETENTION_PLAN_JOB)
+    before = contents(overdue)
+
+    assert code_of(plan_run(overdue, instance, run_id)) == "not_authorised"
+    assert contents(overdue) == before
 
 
 @pytest.mark.postgres

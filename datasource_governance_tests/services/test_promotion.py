@@ -201,6 +201,19 @@ def test_a_failed_stage_is_never_promoted(world):
             world.promote(stage, actor)
 
 
+def test_a_stage_moves_only_from_the_state_that_it_was_read_in(world):
+    world.declare(approval=TWO_APPROVALS)
+    stage = world.stage()
+
+    with world.application.work() as work:
+        work.stages.change_state(stage, StageState.REJECTED)
+        with world.refuses("conflict"):
+            work.stages.change_state(stage, StageState.PROMOTED)
+            work.now()
+
+    assert world.present(stage).state is StageState.AWAITING_APPROVAL
+
+
 def test_only_an_operator_promotes(world, subtests):
     world.declare()
     stage = world.stage()

@@ -348,6 +348,20 @@ def test_a_promoted_stage_that_was_deleted_gives_the_same_materialization(staged
     assert (again.materialization, again.created) == (made, False)
 
 
+def test_promoting_a_stage_that_was_deleted_is_refused_with_its_plan_and_what_to_do(staged):
+    stage = stage_at(staged)
+    plan = plan_now(staged)
+    apply_plan(staged, plan)
+    before = contents(staged)
+
+    for actor in ("operator", None):
+        with pytest.raises(GuardError, match="deliver the data again") as refused:
+            staged.promote(stage, actor)
+        assert (refused.value.code, refused.value.facts["plan"]) == ("stage_blocked", plan.hash)
+        assert f"under plan {plan.hash}" in str(refused.value)
+    assert contents(staged) == before
+
+
 def test_many_targets_are_told_of_in_parts(staged, monkeypatch):
     monkeypatch.setattr(retention, "_TOLD_TOGETHER", 2)
     stages = [stage_at(staged) for _ in range(5)]

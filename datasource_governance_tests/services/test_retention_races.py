@@ -23,7 +23,7 @@ from datasource_governance.domain.evidence import datasource_chain
 from datasource_governance.domain.hold import Hold, HoldScope
 from datasource_governance.domain.retention_plan import RetentionPlan
 from datasource_governance.domain.stage import StageState
-from datasource_governance.errors import GovernanceError, GuardError
+from datasource_governance.errors import GuardError
 from datasource_governance.persistence.holds import PostgresHolds
 from datasource_governance.persistence.locks import Locks
 from datasource_governance.persistence.publications import PostgresPublications
@@ -258,17 +258,17 @@ def test_a_stage_that_is_due_is_promoted_with_its_payload_or_destroyed_before(st
     assert staged.world.verification().holds
 
 
-def test_a_promotion_without_the_lock_comes_upon_a_payload_that_is_gone(staged, monkeypatch):
+def test_a_promotion_without_the_lock_does_not_find_the_state_that_it_read(staged, monkeypatch):
     stage = new_stage(staged)
     plan = staged.plan()
     without_row_locks(monkeypatch)
     pause = Pause(monkeypatch, PostgresMaterializations, "add")
 
-    promoted, _ = staged.rivals.at_once(promoting(stage), pause.meanwhile(applying(plan)))
+    promoted, applied = staged.rivals.at_once(promoting(stage), pause.meanwhile(applying(plan)))
 
-    assert promoted.created
-    with pytest.raises(GovernanceError, match="payload"):
-        read_now(staged)
+    assert promoted == "conflict"
+    assert [one.subject for one in applied.targets] == [stage.id]
+    assert staged.world.verification().holds
 
 
 # --- A publication against an application ---------------------------------------------------------
