@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 TYPES = $(VENV)-types
+EXTRAS = '.[demo,docs,test,lint]'
+# A third of pip's time; where it cannot reach the registry that pip is set up for, pip does it.
+UV = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt
 
 .PHONY: demo dev test docs lint fmt check benchmarks constraints changelog screenshots clean
 
@@ -49,7 +52,6 @@ benchmarks: $(INSTALLED)
 
 # Pin every dependency anew; no address of a registry is written.
 constraints: $(INSTALLED)
-	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 --upgrade \
 		--all-extras pyproject.toml --output-file constraints.txt
 	echo mypy | $(BIN)/uv pip compile --quiet --no-header --no-annotate --python-version 3.11 \
@@ -68,7 +70,8 @@ clean:
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,docs,test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv
+	$(UV) -e $(EXTRAS) || $(BIN)/pip install --quiet -c constraints.txt -e $(EXTRAS)
 	touch $@
 
 # mypy looks at the packages of the other environment; it needs releases that those do not take.
