@@ -52,7 +52,7 @@ class PluginConfiguration:
 class DataQualityPlugin(ABC):
     """A quality framework behind the one interface; subclass it, and implement `run`.
 
-    Class attributes:
+    Attributes:
         name: What a platform manifest calls it.
         api_version: The version of this interface that it is written for.
         distributions: The Python distributions that it needs; the first one gives its version.
