@@ -38,6 +38,7 @@ from datasource_governance.services.creating import store_delivery_attestation
 from datasource_governance.services.reviewing import (
     Review,
     review_stage,
+    score_of,
     validation_document,
     without_counts,
 )
@@ -178,6 +179,8 @@ def show(stage: str, actor: ActorOption = None, json: JsonOption = False) -> int
     if isinstance(diff, dict) and diff["changes"]:
         out.print(change_table(_dicts(diff["changes"])))
         out.print(f"schema: {coloured(str(diff['classification']))}")
+    if (score := score_of(view.stage)) is not None:
+        out.print(f"score: {score.told}, evaluated by {score.provider}", markup=False)
     out.print(decision_table(view.decisions, view.quorum))
     for name, value in subject_of(view.stage, session.settings.tenant).document().items():
         out.print(f"{name}: {value}", markup=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from datasource_governance.domain.appraisal import stored_score
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.quality_policy import QualityPolicy
@@ -72,7 +73,7 @@ def validation_results(
     check only.
     """
     rules = metadata.rules_of(validation)
-    policy_hash = metadata.policy_hash_of(validation)
+    policy_hash, score = metadata.policy_hash_of(validation), stored_score(validation)
     yield from rule_check_results(rules, declared.rules if declared else (), key)
     yield rules_result(
         rules,
@@ -85,7 +86,7 @@ def validation_results(
             metadata.POLICY_DRIFT: metadata.policy_drift(policy_hash, declared),
             f"{metadata.NAMESPACE}/quality_policy_hash": policy_hash,
         },
-        blocked=metadata.is_score_blocked(validation),
+        blocked=score is not None and score.is_blocking,
     )
     yield _schema_result(validation["schema_diff"], key)
 

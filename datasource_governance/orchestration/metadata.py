@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 
+from datasource_governance.domain.appraisal import stored_score
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Json, load_canonical
 from datasource_governance.domain.datasource import Datasource
@@ -152,23 +153,15 @@ def score_metadata(validation: Mapping[str, Json]) -> Metadata:
 
     There is none without a platform manifest.
     """
-    score = validation.get("score")
-    if not isinstance(score, dict):
+    found = stored_score(validation)
+    if found is None:
         return {}
-    provider = _object(_object(validation["evaluator"])["provider"])
-    value = score["value"]
-    is_number = isinstance(value, int | float)
+    value = found.value
     return {
-        **({SCORE: dg.MetadataValue.float(float(value))} if is_number else {}),  # type: ignore[arg-type]  # told by is_number
-        SCORE_LEVEL: str(score["level"]),
-        PROVIDER: f"{provider['name']} {provider['version']}",
+        **({} if value is None else {SCORE: dg.MetadataValue.float(value)}),
+        SCORE_LEVEL: str(found.level),
+        PROVIDER: found.provider,
     }
-
-
-def is_score_blocked(validation: Mapping[str, Json]) -> bool:
-    """Tell whether a stored validation is blocked by its score."""
-    score = validation.get("score")
-    return isinstance(score, dict) and score["gates"] is True and score["level"] == "blocked"
 
 
 def policy_hash_of(validation: Mapping[str, Json]) -> str:

@@ -19,6 +19,7 @@ from datasource_governance.domain.actor import (
     authority,
     may_read,
 )
+from datasource_governance.domain.appraisal import StoredScore, stored_score
 from datasource_governance.domain.approval import Decision, Quorum, check_may_decide, subject_of
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.canonical import Json, Sha256, load_object
@@ -67,6 +68,11 @@ class Review:
         """Return the stored validation as far as the actor may see it."""
         document = validation_document(self.stage)
         return document if self.is_detailed else without_counts(document)
+
+
+def score_of(stage: Stage) -> StoredScore | None:
+    """Return the score of a stage; without a platform manifest there is none."""
+    return stored_score(validation_document(stage))
 
 
 def validation_document(stage: Stage) -> dict[str, Json]:

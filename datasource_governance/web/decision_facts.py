@@ -17,9 +17,9 @@ from datasource_governance.domain.approval import (
     subject_of,
 )
 from datasource_governance.domain.canonical import Json
-from datasource_governance.domain.stage import StageState
+from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.validation import Reason
-from datasource_governance.services.reviewing import Review, Waiting, WaitingStage
+from datasource_governance.services.reviewing import Review, Waiting, WaitingStage, score_of
 
 REFRESH_SECONDS = 3
 _TONES = {
@@ -187,6 +187,7 @@ def _summary(review: Review) -> list[tuple[str, object]]:
         ("Created by", stage.creator),
         ("Created at (UTC)", _instant(stage.created_at)),
         ("Outcome", stage.outcome),
+        *_score(stage),
         ("Quality policy", review.quality_version or "without a version"),
         ("Approval policy", policy.version if policy else "none"),
     ]
@@ -200,6 +201,14 @@ def _summary(review: Review) -> list[tuple[str, object]]:
     if review.is_detailed:
         rows.append(("Rows", f"{stage.row_count:,}"))
     return rows
+
+
+def _score(stage: Stage) -> list[tuple[str, object]]:
+    """Return the score and who evaluated, where a platform manifest says so."""
+    found = score_of(stage)
+    return (
+        [] if found is None else [("Quality score", found.told), ("Evaluated by", found.provider)]
+    )
 
 
 def _origin(review: Review) -> list[tuple[str, object]]:

@@ -1,6 +1,7 @@
 import pytest
 
-from datasource_governance.domain.appraisal import Appraisal
+from datasource_governance.domain.appraisal import Appraisal, stored_score
+from datasource_governance.domain.canonical import load_canonical
 from datasource_governance.domain.quality_policy import Severity
 from datasource_governance.domain.quality_provider import ProviderBinding
 from datasource_governance.domain.quality_score import (
@@ -86,3 +87,22 @@ def test_a_rule_that_the_manifest_moves_counts_as_its_class():
     moved = appraisal(weight_classes={"a": WeightClass.STATISTICAL, "other": WeightClass.CRITICAL})
 
     assert moved.of(validation(*rules)).score.value == pytest.approx(100 / 1.5)
+
+
+def test_a_stored_score_is_read_as_it_was_made():
+    found = stored_score(load_canonical(appraisal().of(validation()).hashed_bytes()))
+
+    assert (found.told, found.provider, found.is_blocking) == (
+        "100.00 (ok)",
+        "pandera 0.35.0",
+        False,
+    )
+    assert stored_score(load_canonical(validation().hashed_bytes())) is None
+
+
+def test_a_score_that_could_not_be_made_is_told_so():
+    lacking = validation(outcome("a", status=Status.ERROR))
+
+    found = stored_score(load_canonical(appraisal().of(lacking).hashed_bytes()))
+
+    assert (found.value, found.told, found.is_blocking) == (None, "none (blocked)", True)
