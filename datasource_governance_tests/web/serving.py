@@ -15,13 +15,15 @@ from urllib.parse import urlencode
 
 import dagster as dg
 import uvicorn
+from argon2 import PasswordHasher
 from dagster._core.workspace.context import WorkspaceProcessContext
 from dagster._core.workspace.load_target import PythonFileTarget
 from itsdangerous import TimestampSigner
 from starlette.types import ASGIApp
 
 from datasource_governance.composition import Application
-from datasource_governance.web.accounts import make_account, read_accounts, write_accounts
+from datasource_governance.domain.actor import canonical_principal, person
+from datasource_governance.web.accounts import Account, read_accounts, write_accounts
 from datasource_governance.web.gateway import Gateway
 from datasource_governance.web.server import governed_app, server_configuration
 from datasource_governance.web.settings import WebSettings
@@ -66,6 +68,8 @@ defs = dg.Definitions(
 )
 """
 _START_SECONDS = 30
+# A hash names what it cost, so whoever checks it pays no more: a quarter of a second for ours.
+_CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @contextmanager
@@ -230,11 +234,16 @@ def listening(app: ASGIApp, settings: WebSettings) -> Iterator[None]:
 
 def with_accounts(settings: WebSettings, *names: str) -> WebSettings:
     """Give each name an account of the same actor, unless it has one, all with one password."""
-    accounts = read_accounts(settings.accounts_file)
-    for name in names:
-        accounts.setdefault(name, make_account(name, name, PASSWORD))
+    made = {name: _account(name) for name in names}
+    accounts = {**made, **read_accounts(settings.accounts_file)}
     write_accounts(settings.accounts_file, accounts)
     return settings
+
+
+def _account(name: str) -> Account:
+    return Account(
+        name=canonical_principal(name), actor=person(name), password_hash=_CHEAP.hash(PASSWORD)
+    )
 
 
 def without_account(settings: WebSettings, name: str) -> None:
