@@ -90,7 +90,8 @@ class Timeline:
             "ALTER TABLE governance.stage_payload DISABLE TRIGGER ALL; "
             "UPDATE governance.stage_payload SET payload = payload || '\\x00' "
             f"WHERE stage = '{stage}'; "
-            "ALTER TABLE governance.stage_payload ENABLE ALWAYS TRIGGER append_only"
+            "ALTER TABLE governance.stage_payload ENABLE ALWAYS TRIGGER append_only; "
+            "ALTER TABLE governance.stage_payload ENABLE ALWAYS TRIGGER disposed_of"
         )
 
 

@@ -52,7 +52,13 @@ HELD_BY = {
     "domain/test_quality_policy.py": ["domain/rules.py"],
     "cli/test_database.py": ["persistence/preparation.py"],
     "end_to_end/test_demo.py": [
-        *("cli/demo.py", "cli/story.py", "cli/published_once.py", "demo/assets.py"),
+        *(
+            "cli/demo.py",
+            "cli/story.py",
+            "cli/published_once.py",
+            "cli/retained.py",
+            "demo/assets.py",
+        ),
         *("orchestration/launching.py", "orchestration/runs.py"),
     ],
     "evaluation/test_against_reference.py": ["evaluation/mixtures.py", "evaluation/number_line.py"],
@@ -79,6 +85,7 @@ HELD_BY = {
         "persistence/migrations/versions/0003_publications.py",
         "persistence/migrations/versions/0005_origins.py",
         "persistence/migrations/versions/0004_retention.py",
+        "persistence/migrations/versions/0006_purging.py",
     ],
     "services/test_exporting.py": [
         *("domain/statement.py", "domain/statement_schema.py", "services/sealing.py"),

@@ -62,6 +62,12 @@ ONE_ROW_AT_LEAST = {"version": "v1", "rules": [{"id": "r", "type": "row_count", 
 TWO_APPROVALS = {"version": "v2", "required": True, "required_approvals": 2}
 
 
+def triggers_of(table: str) -> tuple[str, ...]:
+    """Return the triggers that protect a table of the schema."""
+    purged = ("disposed_of",) if table.endswith("_payload") else ()
+    return ("append_only", *purged, "no_truncate")
+
+
 @dataclass
 class World:
     """Acts through services with attestations, exactly as the command line does."""
@@ -287,7 +293,7 @@ class World:
         with admin_connection(self.database.admin_url) as connection, connection.transaction():
             connection.execute(f"ALTER TABLE governance.{table} DISABLE TRIGGER ALL")
             connection.execute(statement)
-            for trigger in ("append_only", "no_truncate"):
+            for trigger in triggers_of(table):
                 connection.execute(
                     f"ALTER TABLE governance.{table} ENABLE ALWAYS TRIGGER {trigger}"
                 )

@@ -1,10 +1,10 @@
-"""The demo's story: five chapters on the public airport register, each step held to its promise.
+"""The demo's story: six chapters on the public airport register, each step held to its promise.
 
-Source: issues "The main job, end to end, on a real register" and "Governed outputs".
+Source: issues "The main job, end to end, on a real register", "Governed outputs" and "Retention".
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -23,10 +23,11 @@ from datasource_governance.cli.published_once import (
     retry_run,
 )
 from datasource_governance.cli.render import coloured, rule_table, stage_table
+from datasource_governance.cli.retained import hold_it, holds_on, let_go, look_ahead
 from datasource_governance.cli.stage import stage_file
 from datasource_governance.composition import Application
 from datasource_governance.demo.deliveries import Deliveries, write_deliveries
-from datasource_governance.domain.actor import SYSTEM
+from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
@@ -40,7 +41,7 @@ from datasource_governance.signing import Signer
 
 DATASOURCE = "airports"
 EXAMPLE_JOB = "count_airport_countries"
-_STEPS = 16
+_STEPS = 20
 FORMAT = "datasource_governance/demo/v1"
 _SENSOR_SECONDS = 120.0
 _SHOWN_RULES = {"columns", "names-present", "icao-unique", "latitude", "country-iso"}
@@ -52,8 +53,8 @@ class Story:
     def __init__(self, application: Application, out: Console) -> None:
         self._application = application
         self._out = out
-        administrator = signer_of(application, ADMINISTRATOR)
-        self._dagster = DagsterClient(application.settings.dagster_url, administrator)
+        self._administrator = signer_of(application, ADMINISTRATOR)
+        self._dagster = DagsterClient(application.settings.dagster_url, self._administrator)
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=out, transient=True)
         self._task = self._progress.add_task("demo", total=_STEPS)
@@ -67,19 +68,21 @@ class Story:
             GovernanceError: code `demo_failed`, saying which promise was not kept.
         """
         with self._progress:
-            with self._step("three deliveries of the register, five actors with keys"):
+            with self._step("three deliveries of the register, six actors with keys"):
                 deliveries = write_deliveries(self._application.settings.state / "register")
                 self._cast()
             self._first_delivery(deliveries)
             self._faulty_delivery(deliveries)
             self._corrected_delivery(deliveries)
             published = self._producer()
+            retention = self._retention()
             evidence = self._evidence()
         return {
             "format": FORMAT,
             "promoted": self._promotions,
             "refused": self._refusals,
             "publication": published,
+            "retention": retention,
             "evidence": evidence,
         }
 
@@ -88,6 +91,7 @@ class Story:
             admit(self._application, name, *PEOPLE[name])
             for name in ("casey", "alice", "bob", "pat")
         )
+        self._olga = admit(self._application, "olga", Role.OPERATOR)
 
     def _first_delivery(self, deliveries: Deliveries) -> None:
         self._chapter("1. The first delivery needs two approvals, and gets them")
@@ -122,14 +126,14 @@ class Story:
                 reading.materialization.id == before.current, "current is what it was before"
             )
         with self._step("nobody can approve it"):
-            self._refused("not_awaiting_approval", self._alice, stage)
+            self._refused("not_awaiting_approval", lambda: self._approve(self._alice, stage))
 
     def _corrected_delivery(self, deliveries: Deliveries) -> None:
         self._chapter("3. The corrected delivery goes through, but not on its creator's word")
         with self._step("a Dagster run stages and checks it"):
             stage = self._stage(deliveries.corrected.name, StageState.AWAITING_APPROVAL)
         with self._step("casey, who created it, may approve others' stages but not this one"):
-            self._refused("creator_cannot_approve", self._casey, stage)
+            self._refused("creator_cannot_approve", lambda: self._approve(self._casey, stage))
         with self._step("alice and bob approve"):
             self._approve(self._alice, stage)
             self._approve(self._bob, stage)
@@ -163,8 +167,30 @@ class Story:
             )
         return found.document()
 
+    def _retention(self) -> dict[str, object]:
+        self._chapter("5. Nothing is destroyed unless policy, a plan and a person say so")
+        first, application = self._promotions[0], self._application
+        with self._step("olga, an operator, plans what policy makes due"):
+            ahead = look_ahead(application, self._olga, first)
+            self._out.print(f"   plan {ahead.plan.hash}: {len(ahead.plan.targets)} due")
+        with self._step("last month's register is not in force any more; why is it kept?"):
+            for sentence in ahead.explanation.sentences():
+                self._out.print(f"   {sentence}", markup=False, soft_wrap=True)
+            self._expect(ahead.is_kept_for_a_year, "nothing is due for a year")
+        with self._step("olga holds it, whatever policy says later"):
+            hold = hold_it(application, self._olga, DATASOURCE, first)
+            held = holds_on(application, self._olga, DATASOURCE)
+            for one in held:
+                on = f"{one.hold.scope} {one.hold.subject}"
+                self._out.print(f"   held: {on}, by {one.hold.actor}", soft_wrap=True)
+            self._expect(hold.id in {one.hold.id for one in held}, "the hold is in force")
+        with self._step("she cannot release it herself; an administrator does"):
+            self._refused("second_actor_required", lambda: let_go(application, self._olga, hold))
+            released = let_go(application, self._administrator, hold)
+        return {"plan": ahead.plan.hash, "due": len(ahead.plan.targets), "hold": released.id}
+
     def _evidence(self) -> dict[str, object]:
-        self._chapter("5. Everything that happened is evidence, and the evidence holds")
+        self._chapter("6. Everything that happened is evidence, and the evidence holds")
         with self._step("verify every chain and every row"):
             verification = self._application.verify_evidence()
             self._expect(verification.holds, "the evidence holds")
@@ -203,15 +229,15 @@ class Story:
             "The checks and the row count are as expected.",
         )
 
-    def _refused(self, code: str, actor: Signer, stage: Stage) -> None:
+    def _refused(self, code: str, attempt: Callable[[], object]) -> None:
         try:
-            self._approve(actor, stage)
+            attempt()
         except GuardError as refusal:
             self._expect(refusal.code == code, f"refused as {code}, not as {refusal.code}")
             self._out.print(f"   refused: {refusal}", markup=False)
             self._refusals.append(refusal.code)
             return
-        self._fail(f"the approval of {actor.actor} was refused")
+        self._fail(f"it is refused as {code}")
 
     def _await_promotion(self, stage: Stage) -> None:
         deadline = time.monotonic() + _SENSOR_SECONDS

@@ -24,7 +24,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 MAXIMUM_EXACT_INTEGER = 2**53 - 1
 INTEGER_KEY = "$integer"
 _INTEGER = re.compile("-?[1-9][0-9]*")
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_quoted = json.encoder.encode_basestring
 """Escapes what RFC 8785 does, and so."""
 
 
@@ -77,7 +77,8 @@ def _spelled_integer(value: int) -> str:
 
 def _spelled_object(value: Mapping[object, object]) -> str:
     named = {_escaped(key): item for key, item in value.items()}
-    members = (f"{_quoted(name)}:{_spelled(named[name])}" for name in sorted(named, key=_units))
+    in_order = sorted(named) if all(map(str.isascii, named)) else sorted(named, key=_units)
+    members = [f"{_quoted(name)}:{_spelled(named[name])}" for name in in_order]
     return f"{{{','.join(members)}}}"
 
 
@@ -89,7 +90,7 @@ def _units(name: str) -> bytes:
 def _escaped(key: object) -> str:
     if not isinstance(key, str):
         raise ValueError  # noqa: TRY004 - canonical_bytes promises one kind of error
-    return f"${key}" if _is_escaped(f"${key}") else str(key)
+    return f"${key}" if key.startswith("$") and _is_escaped(f"${key}") else str(key)
 
 
 def _is_escaped(key: str) -> bool:

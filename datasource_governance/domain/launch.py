@@ -16,6 +16,8 @@ RETENTION_APPLY_JOB = "apply_retention_plan"
 """Name of the job that applies a retention plan, of whatever datasources."""
 RETENTION_PLAN_JOB = "retention_plan"
 """Name of the job that makes one."""
+RETENTION_PLAN_ASSET = "governance/retention_plan"
+"""Key of the asset that the plans are materializations of."""
 
 
 def stage_job_name(datasource: str) -> str:
@@ -63,6 +65,10 @@ class RunLaunch:
     def publishes(self, datasource: str) -> bool:
         """Tell whether whoever launched it meant to publish an output for a datasource."""
         return self._means(publication_job_name(datasource), f"{datasource}/current")
+
+    def plans_retention(self) -> bool:
+        """Tell whether whoever launched it meant to make a retention plan."""
+        return self._means(RETENTION_PLAN_JOB, RETENTION_PLAN_ASSET)
 
     def applies_retention(self) -> bool:
         """Tell whether whoever launched it meant to apply a retention plan."""

@@ -152,6 +152,14 @@ class StoredPlan:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReference:
+    """A plan that was recorded, without what is in it; `id` is its hash."""
+
+    id: Sha256
+    created_at: datetime
+
+
 def make_plan(
     tenant: str,
     datasource: str | None,

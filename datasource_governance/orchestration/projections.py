@@ -1,4 +1,4 @@
-"""The assets of a datasource as views of governed rows: how a row looks in Dagster.
+"""Assets as views of governed rows: how a row looks in Dagster.
 
 Source: SPEC section 15 ("Dagster events are a projection").
 """
@@ -10,10 +10,12 @@ from typing import Generic, TypeVar
 import dagster as dg
 from typing_extensions import override
 
-from datasource_governance.composition import Settings
+from datasource_governance.composition import Application
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.materialization import Materialization, provenance_of
+from datasource_governance.domain.plan_admission import unknown_plan
+from datasource_governance.domain.retention_plan import PlanReference
 from datasource_governance.domain.stage import Stage
 from datasource_governance.orchestration.assets import current_key, stage_key
 from datasource_governance.orchestration.checks import (
@@ -27,15 +29,17 @@ from datasource_governance.orchestration.metadata import (
     materialization_metadata,
     stage_metadata,
 )
+from datasource_governance.orchestration.plan_metadata import plan_metadata
 from datasource_governance.orchestration.publication_metadata import (
     declared_hash,
     output_metadata,
 )
+from datasource_governance.orchestration.retention import RETENTION_PLAN
 from datasource_governance.ports import UnitOfWork
 
 DATA_VERSION = "dagster/data_version"
 """The one tag of asset events that Dagster indexes; it holds the id of the row."""
-Row = TypeVar("Row", Stage, Materialization)
+Row = TypeVar("Row", Stage, Materialization, PlanReference)
 _NEWEST = 25
 """Among so many newest revisions, the newest one of a producer is looked for."""
 
@@ -43,8 +47,7 @@ _NEWEST = 25
 class Projection(ABC, Generic[Row]):
     """One asset whose materializations are a view of rows, newest first."""
 
-    def __init__(self, declaration: Datasource, key: dg.AssetKey) -> None:
-        self.declaration = declaration
+    def __init__(self, key: dg.AssetKey) -> None:
         self.key = key
 
     @abstractmethod
@@ -60,12 +63,17 @@ class Projection(ABC, Generic[Row]):
         """Return the row that the newest materialization has to be about."""
 
     @abstractmethod
-    def metadata(self, row: Row, settings: Settings) -> Metadata:
+    def metadata(self, row: Row, application: Application) -> Metadata:
         """Return what is shown of a row."""
 
-    @abstractmethod
-    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
-        """Tell whether a genuine newest materialization may stay on top."""
+    def is_top(self, shown: dg.AssetMaterialization, row: Row, application: Application) -> bool:
+        """Tell whether a genuine newest materialization may stay on top.
+
+        It may although `row` should be: two runs at once may report in another order than they
+        stored.
+        """
+        del shown, row, application
+        return True
 
     def checks(self, row: Row) -> list[dg.AssetCheckEvaluation]:
         """Return the check evaluations that belong to a row's materialization."""
@@ -87,11 +95,11 @@ class Projection(ABC, Generic[Row]):
         del work, row
         return False
 
-    def materialization(self, row: Row, settings: Settings) -> dg.AssetMaterialization:
+    def materialization(self, row: Row, application: Application) -> dg.AssetMaterialization:
         """Return the materialization of a row as its run reports it."""
         return dg.AssetMaterialization(
             self.key,
-            metadata=self.metadata(row, settings),
+            metadata=self.metadata(row, application),
             partition=self.partition(row),
             tags={DATA_VERSION: row.id},
         )
@@ -101,15 +109,16 @@ class StageProjection(Projection[Stage]):
     """`<datasource>/stage`: its materializations are the stages."""
 
     def __init__(self, declaration: Datasource) -> None:
-        super().__init__(declaration, stage_key(declaration.id))
+        super().__init__(stage_key(declaration.id))
+        self._declaration = declaration
 
     @override
     def page(self, work: UnitOfWork, before: Stage | None, limit: int) -> Sequence[Stage]:
-        return work.stages.page(self.declaration.id, before=before, limit=limit)
+        return work.stages.page(self._declaration.id, before=before, limit=limit)
 
     @override
     def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
-        return work.stages.known(self.declaration.id, ids)
+        return work.stages.known(self._declaration.id, ids)
 
     @override
     def top(self, work: UnitOfWork) -> Stage | None:
@@ -117,35 +126,34 @@ class StageProjection(Projection[Stage]):
         return newest[0] if newest else None
 
     @override
-    def metadata(self, row: Stage, settings: Settings) -> Metadata:
-        declared = self.declaration.quality_policy
+    def metadata(self, row: Stage, application: Application) -> Metadata:
+        settings, declared = application.settings, self._declaration.quality_policy
         return stage_metadata(row, settings.tenant, declared, settings.dagster_url)
-
-    @override
-    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
-        # Two runs at once may report in another order than they stored.
-        return True
 
     @override
     def checks(self, row: Stage) -> list[dg.AssetCheckEvaluation]:
         return [
             evaluation_of(result, self.key)
-            for result in check_results(row, self.key, self.declaration.quality_policy)
+            for result in check_results(row, self.key, self._declaration.quality_policy)
         ]
 
 
 class RevisionProjection(Projection[Materialization]):
     """An asset whose materializations are revisions of a datasource."""
 
+    def __init__(self, declaration: Datasource, key: dg.AssetKey) -> None:
+        super().__init__(key)
+        self._declaration = declaration
+
     @override
     def page(
         self, work: UnitOfWork, before: Materialization | None, limit: int
     ) -> Sequence[Materialization]:
-        return work.materializations.page(self.declaration.id, before=before, limit=limit)
+        return work.materializations.page(self._declaration.id, before=before, limit=limit)
 
     @override
     def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
-        return work.materializations.known(self.declaration.id, ids)
+        return work.materializations.known(self._declaration.id, ids)
 
 
 class CurrentProjection(RevisionProjection):
@@ -165,17 +173,19 @@ class CurrentProjection(RevisionProjection):
     def top(self, work: UnitOfWork) -> Materialization | None:
         if not self.page(work, None, 1):
             return None  # also of a datasource that was not applied yet
-        target = work.datasources.get(self.declaration.id)
+        target = work.datasources.get(self._declaration.id)
         return work.materializations.get(target.current) if target.current else None
 
     @override
-    def metadata(self, row: Materialization, settings: Settings) -> Metadata:
+    def metadata(self, row: Materialization, application: Application) -> Metadata:
         return materialization_metadata(row, provenance_of(row))
 
     @override
-    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
-        same_version = (shown.tags or {}).get(DATA_VERSION) == (made.tags or {}).get(DATA_VERSION)
-        told = made.metadata.items()
+    def is_top(
+        self, shown: dg.AssetMaterialization, row: Materialization, application: Application
+    ) -> bool:
+        same_version = (shown.tags or {}).get(DATA_VERSION) == row.id
+        told = self.materialization(row, application).metadata.items()
         return same_version and all(shown.metadata.get(name) == value for name, value in told)
 
 
@@ -208,18 +218,13 @@ class PublishedProjection(RevisionProjection):
         return next((row for row in newest if self.shows(row)), None)
 
     @override
-    def is_top(self, shown: dg.AssetMaterialization, made: dg.AssetMaterialization) -> bool:
-        # Two runs at once may report in another order than they published.
-        return True
-
-    @override
     def is_newest(self, work: UnitOfWork, row: Materialization) -> bool:
         if not row.partition:
             return False  # what belongs on top of all is looked after by itself
         return work.datasources.get(row.datasource, row.partition).current == row.id
 
     @override
-    def metadata(self, row: Materialization, settings: Settings) -> Metadata:
+    def metadata(self, row: Materialization, application: Application) -> Metadata:
         return output_metadata(row, _validation(row), self._policy_hash)
 
     @override
@@ -228,6 +233,39 @@ class PublishedProjection(RevisionProjection):
             evaluation_of(result, self.key, partition=self.partition(row))
             for result in validation_results(_validation(row), self.key, self._declared)
         ]
+
+
+class PlanProjection(Projection[PlanReference]):
+    """`governance/retention_plan`: its materializations are the plans, whoever made them.
+
+    A plan is as long as what is due, so it is read only where it was lost.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(RETENTION_PLAN)
+
+    @override
+    def page(
+        self, work: UnitOfWork, before: PlanReference | None, limit: int
+    ) -> Sequence[PlanReference]:
+        return work.retention.page(before, limit)
+
+    @override
+    def known(self, work: UnitOfWork, ids: Collection[str]) -> Collection[str]:
+        return work.retention.known(ids)
+
+    @override
+    def top(self, work: UnitOfWork) -> PlanReference | None:
+        newest = self.page(work, None, 1)
+        return newest[0] if newest else None
+
+    @override
+    def metadata(self, row: PlanReference, application: Application) -> Metadata:
+        with application.work() as work:
+            stored = work.retention.plan(row.id)
+        if stored is None:
+            raise unknown_plan(row.id)
+        return plan_metadata(stored.plan)
 
 
 def _validation(row: Materialization) -> Mapping[str, Json]:

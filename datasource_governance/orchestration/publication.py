@@ -204,7 +204,7 @@ class _Step:
         yield from _unreported(self.context, results)
         if self.partition is None:
             projection = CurrentProjection(self.authored.datasource)
-            yield projection.materialization(published.materialization, self.application.settings)
+            yield projection.materialization(published.materialization, self.application)
 
     def superseded(self, published: Published, told: Mapping[str, Any]) -> Iterator[Event]:
         """Yield what is shown of a replay that others followed; the step succeeds.

@@ -1,15 +1,15 @@
 """The reconciler: Dagster's view is a projection of Postgres, and this keeps it one.
 
-Every tick it looks at the newest stage and the current materialization of each datasource, and at
-the newest output of each governed asset, at the newest materializations that Dagster shows, and at
-one page of everything older, going round. What
-Dagster lost is reported again, once. What it shows without a governed row is named as unbacked, and
-what belongs on top is put there again.
+Every tick it looks at the newest stage and the current materialization of each datasource, at the
+newest output of each governed asset and the newest retention plan, at the newest materializations
+that Dagster shows, and at one page of everything older, going round. What Dagster lost is reported
+again, once. What it shows without a governed row is named as unbacked, and what belongs on top is
+put there again.
 
 Source: SPEC section 15 ("a reconciler re-emits lost ones"); threats T-05, T-06 and T-08.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ from datasource_governance.orchestration.pictures import Picture, picture_sensor
 from datasource_governance.orchestration.projections import (
     DATA_VERSION,
     CurrentProjection,
+    PlanProjection,
     Projection,
     PublishedProjection,
     StageProjection,
@@ -64,6 +65,7 @@ class Reconciler:
             for declaration in declarations
             for projection in _projections(declaration, producers)
         ]
+        self._projections.append(PlanProjection())
         self._place = 0
         self._before: Any = None
 
@@ -73,8 +75,7 @@ class Reconciler:
         """Report what is lost; yield what is unbacked, asset by asset."""
         for projection in self._projections:
             yield _reconcile_newest(application, instance, projection)
-        if self._projections:
-            self._go_round(application, instance)
+        self._go_round(application, instance)
 
     def _go_round(self, application: Application, instance: dg.DagsterInstance) -> None:
         """Report what Dagster lost of one page of rows.
@@ -113,7 +114,7 @@ def _report_again(
 ) -> None:
     with application.work() as work:
         is_newest = projection.is_newest(work, row)
-    made = projection.materialization(row, application.settings)
+    made = projection.materialization(row, application)
     if is_newest:
         _report(instance, projection, row, made)
         return
@@ -148,25 +149,22 @@ def _reconcile_newest(
         known = projection.known(work, [version for one in records if (version := _version(one))])
         settled = work.now() - GRACE
     if top is not None and top.created_at <= settled:
-        made = projection.materialization(top, application.settings)
         newest = records[0] if records else None
-        if not _is_on_top(instance, projection, newest, made, known):
-            _report(instance, projection, top, made)
+        is_genuine = newest is not None and _version(newest) in known
+        is_shown = is_genuine and _is_shown(instance, projection.key, top.id)
+        if not (is_shown and newest and _may_stay(application, projection, newest, top)):
+            _report(instance, projection, top, projection.materialization(top, application))
     return _unbacked(projection.key, [one for one in records if _version(one) not in known])
 
 
-def _is_on_top(
-    instance: dg.DagsterInstance,
+def _may_stay(
+    application: Application,
     projection: Projection[Any],
-    newest: dg.EventLogRecord | None,
-    made: dg.AssetMaterialization,
-    known: Collection[str],
+    newest: dg.EventLogRecord,
+    top: Any,  # noqa: ANN401 - as above
 ) -> bool:
-    if newest is None or newest.asset_materialization is None or _version(newest) not in known:
-        return False
-    return projection.is_top(newest.asset_materialization, made) and _is_shown(
-        instance, projection.key, (made.tags or {})[DATA_VERSION]
-    )
+    shown = newest.asset_materialization
+    return shown is not None and projection.is_top(shown, top, application)
 
 
 def _is_shown(instance: dg.DagsterInstance, key: dg.AssetKey, row_id: str) -> bool:

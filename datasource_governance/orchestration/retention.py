@@ -15,7 +15,11 @@ from datasource_governance.composition import Application
 from datasource_governance.domain.actor import SYSTEM
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.disposition import Applied
-from datasource_governance.domain.launch import RETENTION_APPLY_JOB, RETENTION_PLAN_JOB
+from datasource_governance.domain.launch import (
+    RETENTION_APPLY_JOB,
+    RETENTION_PLAN_ASSET,
+    RETENTION_PLAN_JOB,
+)
 from datasource_governance.errors import ServiceUnavailableError
 from datasource_governance.orchestration.assets import GOVERNANCE
 from datasource_governance.orchestration.coordinator import launch_of
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     )
 
 EVERY_MORNING = "0 5 * * *"
-RETENTION_PLAN = dg.AssetKey(["governance", "retention_plan"])
+RETENTION_PLAN = dg.AssetKey(RETENTION_PLAN_ASSET.split("/"))
 APPLY_OP = "apply_plan"
 """The one op of the job that applies a plan; a job and an op may not share a name."""
 # Plain types: the fields of a `dg.Config` take `{"env": NAME}`.
@@ -60,7 +64,8 @@ APPLY_CONFIG = {
 def _retention_plan(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     application: Application = context.resources.governance
     with business_refusals():
-        plan = plan_retention(application.work(), PlanRequest(actor=SYSTEM))
+        request = PlanRequest(actor=SYSTEM, launch=launch_of(context.run))
+        plan = plan_retention(application.work(), request)
     return dg.MaterializeResult(
         metadata=plan_metadata(plan), data_version=dg.DataVersion(plan.hash)
     )

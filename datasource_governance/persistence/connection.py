@@ -55,12 +55,15 @@ _LOGGING_NAME = "datasource_governance"
 _ISOLATION = "READ COMMITTED"
 _OF_A_SNAPSHOT = "REPEATABLE READ"
 _COMMIT = Prepared(b"COMMIT")
+# The estimate of what is asked for a plan is above the cost from which a server compiles, and to
+# compile takes longer than what is asked.
 _ENTER = text(
     "SELECT set_config('governance.tenant', :tenant, true),"
     " set_config('lock_timeout', :lock, true),"
     " set_config('statement_timeout', :statement, true),"
     " set_config('idle_in_transaction_session_timeout', :idle, true),"
     " set_config('TimeZone', 'UTC', true),"
+    " set_config('jit', 'off', true),"
     " current_setting('transaction_isolation') AS isolation"
 )
 _NO_TABLES = frozenset({"42P01", "3F000", "42501"})

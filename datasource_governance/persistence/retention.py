@@ -3,12 +3,12 @@
 Source: ports.retention, which says what each method promises.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Select, TextClause, and_, bindparam, select, text
+from sqlalchemy import Select, TextClause, and_, bindparam, literal, select, text, tuple_
 
 from datasource_governance.domain.actor import ActorId
 from datasource_governance.domain.canonical import Sha256
@@ -16,7 +16,12 @@ from datasource_governance.domain.disposition import Application, DisposedTarget
 from datasource_governance.domain.materialization import Disposition, Materialization
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.retention import Candidate, RetentionClass, TargetKind
-from datasource_governance.domain.retention_plan import PlannedTarget, RetentionPlan, StoredPlan
+from datasource_governance.domain.retention_plan import (
+    PlannedTarget,
+    PlanReference,
+    RetentionPlan,
+    StoredPlan,
+)
 from datasource_governance.domain.target import Target
 from datasource_governance.persistence import candidates, mapping, tables
 from datasource_governance.persistence.disposing import dispose
@@ -24,6 +29,7 @@ from datasource_governance.persistence.locks import Place
 from datasource_governance.persistence.rows import Row, Rows
 
 _DATASOURCE, _POLICY, _DISPOSITION = tables.datasource, tables.policy_version, tables.disposition
+_PLAN = tables.retention_plan
 _PURGING: Select[Any] = (
     select(tables.materialization)
     .join(
@@ -144,16 +150,29 @@ class PostgresRetention:
 
     def plan_hashes(self, beginning: str, limit: int) -> Sequence[Sha256]:
         """See ports.retention.Retention."""
-        table = tables.retention_plan
-        named = self._rows.of(table).with_only_columns(table.c.hash).order_by(table.c.hash)
-        query = named.where(table.c.hash.startswith(beginning, autoescape=True)).limit(limit)
+        named = self._rows.of(_PLAN).with_only_columns(_PLAN.c.hash).order_by(_PLAN.c.hash)
+        query = named.where(_PLAN.c.hash.startswith(beginning, autoescape=True)).limit(limit)
         return [Sha256(row["hash"]) for row in self._rows.all(query)]
 
     def plans(self, limit: int) -> Sequence[StoredPlan]:
         """See ports.retention.Retention."""
-        table = tables.retention_plan
-        query = self._rows.of(table).order_by(table.c.created_at.desc(), table.c.hash).limit(limit)
+        query = self._rows.of(_PLAN).order_by(_PLAN.c.created_at.desc(), _PLAN.c.hash).limit(limit)
         return [mapping.stored_plan(row) for row in self._rows.all(query)]
+
+    def page(self, before: PlanReference | None, limit: int) -> Sequence[PlanReference]:
+        """See ports.retention.Retention."""
+        created_at, name = _PLAN.c.created_at, _PLAN.c.hash
+        query = self._rows.of(_PLAN).with_only_columns(name.label("id"), created_at)
+        if before is not None:
+            place = tuple_(literal(before.created_at), literal(before.id))
+            query = query.where(tuple_(created_at, name) < place)
+        ordered = query.order_by(created_at.desc(), name.desc()).limit(limit)
+        return [PlanReference(**row) for row in self._rows.all(ordered)]
+
+    def known(self, hashes: Collection[str]) -> Collection[str]:
+        """See ports.retention.Retention."""
+        named = self._rows.of(_PLAN).where(_PLAN.c.hash.in_(sorted(hashes)))
+        return {row["hash"] for row in self._rows.all(named.with_only_columns(_PLAN.c.hash))}
 
     def application(self, plan_hash: str) -> Application | None:
         """See ports.retention.Retention."""

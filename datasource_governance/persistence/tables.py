@@ -5,6 +5,8 @@ together. Columns that the application may change say so in `info`, and so do th
 to a table later: without a value they are no part of what evidence commits to, as they were not.
 """
 
+from functools import cache
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -18,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-REVISION = "0005"
+REVISION = "0006"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
 metadata = MetaData(schema="governance")
@@ -378,11 +380,13 @@ DIGESTS = {
 """The views that give the digest of a payload to who may not read it, by the table's name."""
 
 
-def immutable_columns(table: Table) -> list[Column[object]]:
+@cache
+def immutable_columns(table: Table) -> tuple[Column[object], ...]:
     """Return the columns that never change, payloads included."""
-    return [column for column in table.columns if not column.info.get("mutable")]
+    return tuple(column for column in table.columns if not column.info.get("mutable"))
 
 
-def mutable_columns(table: Table) -> list[Column[object]]:
+@cache
+def mutable_columns(table: Table) -> tuple[Column[object], ...]:
     """Return the columns that transitions may change and evidence follows."""
-    return [column for column in table.columns if column.info.get("mutable")]
+    return tuple(column for column in table.columns if column.info.get("mutable"))

@@ -3,7 +3,7 @@
 Source: SPEC section 12.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -13,7 +13,12 @@ from datasource_governance.domain.disposition import Application, DisposedTarget
 from datasource_governance.domain.materialization import Materialization
 from datasource_governance.domain.policy_version import PolicyVersion
 from datasource_governance.domain.retention import Candidate, RetentionClass
-from datasource_governance.domain.retention_plan import PlannedTarget, RetentionPlan, StoredPlan
+from datasource_governance.domain.retention_plan import (
+    PlannedTarget,
+    PlanReference,
+    RetentionPlan,
+    StoredPlan,
+)
 from datasource_governance.domain.target import Target
 
 
@@ -65,6 +70,14 @@ class Retention(Protocol):
 
     def plans(self, limit: int) -> Sequence[StoredPlan]:
         """Return up to `limit` stored plans, newest first."""
+        ...
+
+    def page(self, before: PlanReference | None, limit: int) -> Sequence[PlanReference]:
+        """Return references to the next older plans than `before`, or to the newest."""
+        ...
+
+    def known(self, hashes: Collection[str]) -> Collection[str]:
+        """Return which of these hashes are those of stored plans."""
         ...
 
     def application(self, plan_hash: str) -> Application | None:

@@ -55,10 +55,14 @@ _TOLD_TOGETHER = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """Who makes a plan, of one datasource or of all (None). `system` does for the schedule."""
+    """Who makes a plan, of one datasource or of all (None). `system` does for the schedule.
+
+    Whoever is proved to have launched the run `launch` for that makes it instead of `actor`.
+    """
 
     actor: ActorId
     datasource: str | None = None
+    launch: RunLaunch | None = None
 
 
 def plan_retention(work: UnitOfWork, request: PlanRequest) -> RetentionPlan:
@@ -74,16 +78,23 @@ def plan_retention(work: UnitOfWork, request: PlanRequest) -> RetentionPlan:
     with work.snapshot():
         if request.datasource is not None:
             work.datasources.get(request.datasource)
-        if request.actor != SYSTEM:
-            authorise(work, request.actor, Role.OPERATOR, request.datasource)
+        planner = _planner(work, request)
+        if planner != SYSTEM:
+            authorise(work, planner, Role.OPERATOR, request.datasource)
         governing = work.retention.governing(request.datasource)
         plan = _present(work, request.datasource, work.now(), governing)
     with work:
         work.retention.lock()
         if work.retention.plan(plan.hash) is None:
-            _keep(work, plan, request.actor)
+            _keep(work, plan, planner)
             work.commit()
     return plan
+
+
+def _planner(work: UnitOfWork, request: PlanRequest) -> ActorId:
+    launch = request.launch
+    by = launcher_of(work, launch) if launch and launch.plans_retention() else None
+    return by.actor if by else request.actor
 
 
 def _present(

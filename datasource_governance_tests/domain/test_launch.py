@@ -6,6 +6,9 @@ import pytest
 
 from datasource_governance.domain.attestation import Action, Claims
 from datasource_governance.domain.launch import (
+    RETENTION_APPLY_JOB,
+    RETENTION_PLAN_ASSET,
+    RETENTION_PLAN_JOB,
     promotion_job_name,
     reads_environment,
     refresh_job_name,
@@ -50,6 +53,20 @@ def claims(subject, action=Action.RUN_LAUNCH) -> Claims:
 )
 def test_a_launch_means_what_was_selected_or_else_the_job(launch, stages, promotes):
     assert (launch.stages("orders"), launch.promotes("orders")) == (stages, promotes)
+
+
+@pytest.mark.parametrize(
+    ("launch", "plans"),
+    [
+        (stage_launch(job=RETENTION_PLAN_JOB), True),
+        (stage_launch(job=RETENTION_APPLY_JOB), False),
+        (stage_launch(job=ASSET_JOB), False),
+        (stage_launch(job=ASSET_JOB, assets=(RETENTION_PLAN_ASSET,)), True),
+        (stage_launch(job=RETENTION_PLAN_JOB, assets=("orders/stage",)), False),
+    ],
+)
+def test_a_launch_means_a_retention_plan_by_its_asset_or_else_its_job(launch, plans):
+    assert launch.plans_retention() is plans
 
 
 def test_the_jobs_are_named_after_the_datasource():

@@ -30,7 +30,13 @@ SENTENCES = [
     "rows, published, by pat",
     "published 1 time, replayed 2 times: 1 materialization, 1 event",
     "it is what readers get now",
-    "5. Everything that happened is evidence, and the evidence holds",
+    "5. Nothing is destroyed unless policy, a plan and a person say so",
+    ": 0 due",
+    "of policy airports-keep-v1 (",
+    "it will be due at ",
+    "held: materialization ",
+    "refused: actor 'olga' placed hold ",
+    "6. Everything that happened is evidence, and the evidence holds",
     "entries in chains",
 ]
 
@@ -88,7 +94,12 @@ def test_it_tells_its_story_after_a_crash_and_again_to_scripts_on_the_same_state
     assert crashed.returncode == -signal.SIGKILL
     assert in_order(SENTENCES, after_the_crash)
     assert len(again["promoted"]) == 2
-    assert again["refused"] == ["not_awaiting_approval", "creator_cannot_approve"]
+    assert again["refused"] == [
+        "not_awaiting_approval",
+        "creator_cannot_approve",
+        "second_actor_required",
+    ]
+    assert again["retention"]["due"] == 0
     counts = {
         name: again["publication"][name]
         for name in ("published", "replayed", "materializations", "events")

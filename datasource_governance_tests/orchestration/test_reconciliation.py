@@ -8,7 +8,9 @@ import pytest
 from datasource_governance.orchestration import metadata, reconciliation
 from datasource_governance.orchestration.assets import current_key, stage_key
 from datasource_governance.orchestration.governed_asset import governed_asset
+from datasource_governance.orchestration.plan_metadata import plan_metadata
 from datasource_governance.orchestration.reconciliation import GRACE, RECONCILIATION, UNBACKED
+from datasource_governance.orchestration.retention import RETENTION_PLAN
 from datasource_governance_tests.orchestration.governed import (
     BLOCKED,
     GOOD,
@@ -32,6 +34,7 @@ from datasource_governance_tests.orchestration.ticking import (
     tick_twice_at_once,
     versions,
 )
+from datasource_governance_tests.retiring import plan_now
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 DECLARED = declaration()
@@ -349,3 +352,63 @@ def test_the_newest_of_each_partition_is_shown_again_as_of_that_partition(world,
     assert checked(daemon, "north") == checked(daemon, "south") != set()
     assert versions(daemon.instance, CURRENT) == []
     assert daemon.instance.fetch_observations(CURRENT, limit=9).records == []
+
+
+PLAN_MADE = MIDDAY - GRACE
+
+
+def plans(world):
+    """Return the hashes of the plans that are kept, newest first."""
+    with world.application.work() as work:
+        return [plan.id for plan in work.retention.page(None, 9)]
+
+
+def test_a_plan_whose_materialization_was_lost_is_reported_again_once(world, daemon):
+    """As if the process had been killed between keeping the plan and reporting it."""
+    plan = plan_now(world, at=PLAN_MADE)
+    world.set_clock(MIDDAY)
+
+    for _ in range(2):
+        daemon.tick(RECONCILIATION)
+        Daemon(world.application, DECLARED, daemon.instance).tick(RECONCILIATION)
+
+    (found,) = materializations(daemon.instance, RETENTION_PLAN)
+    assert found.tags["dagster/data_version"] == plan.hash
+    assert found == dg.AssetMaterialization(
+        RETENTION_PLAN, metadata=plan_metadata(plan), tags=found.tags
+    )
+    assert plans(world) == [plan.hash]
+
+
+def test_a_plan_is_not_reported_before_its_run_had_time_to(world, daemon):
+    plan_now(world, at=PLAN_MADE + timedelta(microseconds=1))
+    world.set_clock(MIDDAY)
+
+    daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, RETENTION_PLAN) == []
+
+
+def test_an_older_plan_that_was_lost_does_not_come_to_lie_on_top(world, daemon):
+    older = plan_now(world, at=PLAN_MADE - timedelta(seconds=1))
+    newer = plan_now(world, at=PLAN_MADE)
+    world.set_clock(MIDDAY)
+
+    for _ in range(6):  # all assets of the round
+        daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, RETENTION_PLAN) == [newer.hash]
+    (observed,) = daemon.instance.fetch_observations(RETENTION_PLAN, limit=9).records
+    assert observed.event_log_entry.asset_observation.tags["dagster/data_version"] == older.hash
+
+
+def test_a_plan_that_was_never_kept_is_named_and_the_true_one_put_on_top(world, daemon):
+    plan = plan_now(world, at=PLAN_MADE)
+    forged = dg.AssetMaterialization(RETENTION_PLAN, tags={"dagster/data_version": "f" * 64})
+    world.set_clock(MIDDAY)
+    daemon.instance.report_runless_asset_event(forged)
+
+    daemon.tick(RECONCILIATION)
+
+    assert versions(daemon.instance, RETENTION_PLAN) == [plan.hash, "f" * 64]
+    assert unbacked(daemon, RETENTION_PLAN) == [1]

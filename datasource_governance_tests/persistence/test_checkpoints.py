@@ -25,7 +25,7 @@ from datasource_governance.persistence.tables import metadata
 from datasource_governance.persistence.verification import Verification
 from datasource_governance.services.checkpointing import write_checkpoint
 from datasource_governance_tests.postgres import admin_connection, drop_database, unique_name
-from datasource_governance_tests.world import World, settings
+from datasource_governance_tests.world import World, settings, triggers_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 ORDERS, COUNTRIES = "datasource/orders", "datasource/countries"
@@ -83,8 +83,8 @@ def cut(world: World, chain: str, length: int) -> None:
             connection.execute("DELETE FROM evidence_head WHERE chain = %s", (chain,))
         for table in metadata.tables.values():
             connection.execute(f"ALTER TABLE {table.name} ENABLE TRIGGER ALL")
-            connection.execute(f"ALTER TABLE {table.name} ENABLE ALWAYS TRIGGER append_only")
-            connection.execute(f"ALTER TABLE {table.name} ENABLE ALWAYS TRIGGER no_truncate")
+            for trigger in triggers_of(table.name):
+                connection.execute(f"ALTER TABLE {table.name} ENABLE ALWAYS TRIGGER {trigger}")
 
 
 def length_of(world: World, chain: str) -> int:

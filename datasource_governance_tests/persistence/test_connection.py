@@ -276,6 +276,26 @@ def test_tenant_and_timeouts_end_with_the_transaction(engine: Engine) -> None:
     assert after == ["", "0", "0", "0"]
 
 
+def test_no_transaction_compiles_what_it_asks_and_that_ends_with_it(
+    governance_database: GovernanceDatabase,
+) -> None:
+    """What a plan asks is estimated above what a server compiles from, and takes milliseconds."""
+    url = make_url(governance_database.application_url)
+    engine = governance_engine(
+        url.update_query_dict({"options": "-c jit=on"}).render_as_string(hide_password=False)
+    )
+    connection = Connection(engine, "default")
+    connection.begin()
+    during = setting(connection, "jit")
+    connection.close()
+
+    with engine.connect() as session:
+        after = session.scalar(text("SELECT current_setting('jit')"))
+
+    assert (during, after) == ("off", "on")
+    engine.dispose()
+
+
 def test_instants_are_utc_whatever_the_databases_time_zone(
     governance_database: GovernanceDatabase, engine: Engine
 ) -> None:

@@ -106,7 +106,8 @@ def test_the_purge_runs_as_the_owner_with_its_own_path_and_for_one_role_alone(
 
     database = shared_world.database
     may = sorted([database.owner_role, database.retention_role])
-    assert found == [(database.owner_role, True, ["search_path=pg_catalog, pg_temp"], may)]
+    settings = ["search_path=pg_catalog, pg_temp", "plan_cache_mode=force_custom_plan"]
+    assert found == [(database.owner_role, True, settings, may)]
 
 
 def test_the_purge_is_the_only_function_that_runs_as_somebody_else(shared_world: World) -> None:
@@ -183,6 +184,24 @@ def test_what_is_disposed_of_and_free_is_purged_and_nothing_else(kept: World) ->
     assert purged(kept, "materialization", free, disposed=False) == RESTRICTED
     assert purged(kept, "materialization", current) == RESTRICTED
     assert purged(kept, "materialization", free, current) == RESTRICTED
+
+
+def test_whether_payloads_are_disposed_of_is_asked_once_for_all_that_are_purged(
+    kept: World,
+) -> None:
+    """To ask for each of them would read all that was destroyed before, again and again."""
+    stages = [stage_at(kept).id for _ in range(3)]
+    asked = (
+        "SELECT funcname, calls FROM pg_stat_xact_user_functions"
+        " WHERE schemaname = 'governance' AND funcname LIKE 'refuse%'"
+    )
+
+    with session(kept, "superuser") as connection:
+        for stage in stages:
+            connection.execute(DISPOSE, ("stage", stage, kept.datasource))
+        connection.execute("SET LOCAL track_functions = 'all'")
+        assert connection.execute(PURGE, ("stage", stages)).fetchone() == (3,)
+        assert connection.execute(asked).fetchall() == [("refuse_undisposed", 1)]
 
 
 def test_what_is_current_in_a_partition_is_not_purged(keepers: World, own_corner: World) -> None:
