@@ -168,7 +168,6 @@ def test_duckdb_counts_what_the_native_evaluator_counts(tmp_path):
     [
         (pa.list_(pa.int64()), "duckdb"),
         (pa.struct([("a", pa.int64())]), "postgresql"),
-        (pa.decimal256(60, 2), "duckdb"),
     ],
 )
 def test_keys_that_a_database_does_not_compare_as_we_do_have_no_statement(kind, dialect):

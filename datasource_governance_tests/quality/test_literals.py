@@ -1,63 +1,62 @@
 from decimal import Decimal
-from fractions import Fraction
 
 import duckdb
 import pytest
 
 from datasource_governance.quality.literals import (
-    boolean_literal,
-    decimal_literal,
-    double_literal,
-    identifier,
+    column_reference,
+    number_literal,
+    relation_name,
     text_literal,
 )
 
 AWKWARD = "a'b\"c\\d%s:x {{ y }} {% z %} ${v} naïve 雪 😀\n;--"
-DOUBLES = [0.1, -1e300, 5e-324, float("inf"), float("-inf"), 9007199254740993.0]
+TEXTS = [AWKWARD, "", "plain_1 2"]
+NUMBERS = [
+    (0.1, "double precision"),
+    (-1e300, "double precision"),
+    (5e-324, "double precision"),
+    (9007199254740993, "DECIMAL(38, 0)"),
+    (-12, "bigint"),
+]
+# What Postgres keeps of a name is 63 bytes.
+NAME = AWKWARD[:20]
+
+
+def spelled(dialect):
+    texts = [text_literal(one, dialect) for one in TEXTS]
+    return ", ".join([*texts, *(number_literal(*one) for one in NUMBERS)])
 
 
 @pytest.mark.postgres
-def test_postgres_reads_every_value_as_it_was_meant(postgres_url_connection):
-    texts = [AWKWARD, "", "plain_1 2"]
-    selected = ", ".join(
-        [
-            *(text_literal(one, "postgresql") for one in texts),
-            *(double_literal(one, "postgresql") for one in DOUBLES),
-            decimal_literal(Fraction(-12345678901234567890123, 1000), "numeric"),
-            boolean_literal(True),
-        ]
-    )
-    found = postgres_url_connection.execute(f"SELECT {selected}".encode()).fetchone()
+def test_postgres_reads_every_value_and_name_as_it_was_meant(postgres_url_connection):
+    run = postgres_url_connection.execute
+    found = run(f"SELECT {spelled('postgresql')}".encode()).fetchone()
+    relation = relation_name(None, NAME, "postgresql")
+    run(f'CREATE TABLE {relation} AS SELECT 7 AS "{NAME.replace(chr(34), chr(34) * 2)}"'.encode())
+    column = column_reference(NAME, "postgresql", "t")
+    (kept,) = run(f"SELECT {column} FROM {relation} AS t".encode()).fetchone()
 
-    assert list(found) == [*texts, *DOUBLES, Decimal("-12345678901234567890.123"), True]
+    assert list(found) == [*TEXTS, 0.1, -1e300, 5e-324, Decimal(9007199254740993), -12]
+    assert kept == 7
 
 
-@pytest.mark.postgres
-def test_postgres_takes_any_name_for_a_name(postgres_url_connection):
-    name = identifier(AWKWARD[:20], "postgresql")
-    cursor = postgres_url_connection.execute(f"SELECT 1 AS {name}".encode())
-
-    assert cursor.description[0].name == AWKWARD[:20]
-
-
-def test_duckdb_reads_every_value_as_it_was_meant():
-    texts = [AWKWARD, "", "plain_1 2"]
-    selected = ", ".join(
-        [
-            *(text_literal(one, "duckdb") for one in texts),
-            *(double_literal(one, "duckdb") for one in DOUBLES),
-            decimal_literal(Fraction(-123456, 1000), "DECIMAL(10, 3)"),
-            boolean_literal(False),
-        ]
-    )
+def test_duckdb_reads_every_value_and_name_as_it_was_meant():
     with duckdb.connect() as connection:
-        found = connection.execute(f"SELECT {selected}").fetchone()
-        named = connection.execute(f"SELECT 1 AS {identifier(AWKWARD, 'duckdb')}").description
+        found = connection.execute(f"SELECT {spelled('duckdb')}").fetchone()
+        connection.execute(
+            f'CREATE TABLE t AS SELECT 7 AS "{AWKWARD.replace(chr(34), chr(34) * 2)}"'
+        )
+        column = column_reference(AWKWARD, "duckdb", "u")
+        (kept,) = connection.execute(f"SELECT {column} FROM t AS u").fetchone()
 
-    assert list(found) == [*texts, *DOUBLES, Decimal("-123.456"), False]
-    assert named[0][0] == AWKWARD
+    assert list(found[:3]) == TEXTS
+    assert [float(one) for one in found[3:]] == [0.1, -1e300, 5e-324, 9007199254740993.0, -12]
+    assert kept == 7
 
 
 @pytest.mark.parametrize("dialect", ["postgresql", "duckdb"])
-def test_no_literal_has_a_character_that_a_template_looks_at(dialect):
-    assert not set("{}%$:") & set(text_literal(AWKWARD, dialect))
+def test_nothing_that_is_spelled_has_a_character_that_a_template_looks_at(dialect):
+    spelling = [text_literal(AWKWARD, dialect), column_reference(AWKWARD, dialect, "t")]
+
+    assert not set("{}%$:") & set("".join(spelling))

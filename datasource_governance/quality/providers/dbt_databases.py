@@ -6,14 +6,14 @@ Source: SPEC sections 3 and 14; facts on the quality plugin, 8.5.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from datasource_governance.domain.canonical import Json
 from datasource_governance.domain.quality_expectation import ContentRule
-from datasource_governance.domain.rules import NotNullRule, RangeRule, ReferentialRule, UniqueRule
+from datasource_governance.quality.duckdb_frames import DuckDbFrame, duckdb_frame
 from datasource_governance.quality.failed_rows import failed_rows, relation_name
 from datasource_governance.quality.providers.dbt_project import variable
 from datasource_governance.quality.targets import FrameTarget, SqlTarget, Target
@@ -54,8 +54,7 @@ class Database:
         dialect: `postgresql` or `duckdb`.
         relation: How SQL names the table.
         columns: Its columns, with the Arrow types of their typed form.
-        names: What its columns are called there, by field.
-        opaque: The fields of which only nulls are known.
+        frame: What the table was made of, where it is a frame.
     """
 
     profile: Mapping[str, Json]
@@ -63,14 +62,13 @@ class Database:
     dialect: str
     relation: str
     columns: "pa.Schema"
-    names: Mapping[str, str]
-    opaque: frozenset[str] = frozenset()
+    frame: DuckDbFrame | None = None
 
     def query(self, rule: ContentRule) -> str | None:
         """Return the query for the rows that violate a rule, None where it would not be exact."""
-        if not isinstance(rule, NotNullRule) and not self.opaque.isdisjoint(rule.fields):
-            return None
-        return failed_rows(_renamed(rule, self.names), self.columns, self.dialect, self.relation)
+        if self.frame is not None:
+            return self.frame.query(rule, self.relation)
+        return failed_rows(rule, self.columns, self.dialect, self.relation)
 
 
 def database_of(target: Target, folder: Path) -> Database:
@@ -84,63 +82,24 @@ def database_of(target: Target, folder: Path) -> Database:
         dialect=target.dialect,
         relation=relation_name(target.schema, target.table, target.dialect),
         columns=target.columns,
-        names={name: name for name in target.columns.names},
     )
 
 
 def _of_frame(table: "pa.Table", file: Path) -> Database:
-    """Write a table whose columns are named by their places: DuckDB ignores the case of names."""
     import duckdb
-    import pyarrow as pa
 
-    opaque = frozenset(field.name for field in table.schema if not _is_kept(field.type))
-    columns = [
-        _validity(table.column(name)) if name in opaque else table.column(name)
-        for name in table.column_names
-    ]
-    names = {name: str(place) for place, name in enumerate(table.column_names)}
-    written = pa.table(columns, list(names.values()))
+    frame = duckdb_frame(table)
     with duckdb.connect(str(file)) as connection:
-        connection.register("given", written)
+        connection.register("given", frame.table)
         connection.execute(f"CREATE TABLE {_FRAME} AS FROM given")
     return Database(
         profile=_DUCKDB,
         environment={_FILE: str(file)},
         dialect="duckdb",
         relation=_FRAME,
-        columns=written.schema,
-        names=names,
-        opaque=opaque,
+        columns=frame.table.schema,
+        frame=frame,
     )
-
-
-def _is_kept(kind: "pa.DataType") -> bool:
-    """Tell whether DuckDB holds every value of a type as it is, and compares it as one."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_dictionary(kind):
-        return bool(types.is_large_string(kind.value_type))
-    if types.is_timestamp(kind):
-        return kind.tz is None or kind.unit != "ns"
-    kept = (types.is_integer, types.is_float32, types.is_float64, types.is_decimal128)
-    also = (
-        types.is_boolean,
-        types.is_large_string,
-        types.is_large_binary,
-        types.is_date32,
-        types.is_null,
-    )
-    return kind == pa.time64("us") or any(is_of(kind) for is_of in (*kept, *also))
-
-
-def _validity(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
-    """Return true where there is a value, and null where there is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    valid = pc.is_valid(column)
-    return pc.if_else(valid, valid, pa.scalar(None, pa.bool_()))
 
 
 def _duckdb_environment(target: SqlTarget) -> dict[str, str]:
@@ -165,12 +124,3 @@ def _postgres_environment(target: SqlTarget) -> dict[str, str]:
     )
     options = f"{found.get('PGOPTIONS', '')} {settings}".strip()
     return {"PGPORT": "5432", **found, "PGOPTIONS": options}
-
-
-def _renamed(rule: ContentRule, names: Mapping[str, str]) -> ContentRule:
-    match rule:
-        case NotNullRule() | UniqueRule():
-            return replace(rule, fields=tuple(names[field] for field in rule.fields))
-        case RangeRule() | ReferentialRule():
-            return replace(rule, field=names[rule.field])
-    return rule

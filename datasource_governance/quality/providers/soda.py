@@ -19,8 +19,8 @@ from typing_extensions import override
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.quality_check import Evaluated
 from datasource_governance.domain.quality_expectation import QualityExpectation
-from datasource_governance.domain.rules import NotNullRule
 from datasource_governance.domain.schema import DataType
+from datasource_governance.quality.duckdb_frames import DuckDbFrame, duckdb_frame
 from datasource_governance.quality.failed_rows import failed_rows, relation_name
 from datasource_governance.quality.plugin import DataQualityPlugin
 from datasource_governance.quality.targets import FrameTarget, SqlTarget, Target
@@ -42,7 +42,7 @@ class _Opened:
     """A data source of Soda's, and what the queries of checks read from.
 
     `dataset` is what the contract says it is about. Soda counts its rows, and cannot write every
-    name, so that it need not be the relation. Of `opaque` columns only nulls are known.
+    name, so that it need not be the relation. `frame` is what it was made of, where it is one.
     """
 
     source: "DataSourceImpl"
@@ -50,12 +50,12 @@ class _Opened:
     dialect: str
     relation: str
     columns: "pa.Schema"
-    opaque: frozenset[str] = frozenset()
+    frame: DuckDbFrame | None = None
 
     def query(self, one: QualityExpectation) -> str | None:
         """Return the query for the rows that violate a rule, None where it would not be exact."""
-        if not isinstance(one.rule, NotNullRule) and not self.opaque.isdisjoint(one.fields):
-            return None
+        if self.frame is not None:
+            return self.frame.query(one.rule, self.relation)
         return failed_rows(one.rule, self.columns, self.dialect, self.relation)
 
 
@@ -120,56 +120,28 @@ def _opened(target: Target) -> Iterator[_Opened]:
         with _postgres(target) as opened:
             yield opened
         return
-    is_frame = isinstance(target, FrameTarget)
-    opaque = [field.name for field in target.columns if is_frame and not _is_kept(field.type)]
-    if isinstance(target, FrameTarget):
-        target = FrameTarget(table=_nulls_only(target.table, opaque))
-    with closing(_connected(target)) as connection:
+    frame = duckdb_frame(target.table) if isinstance(target, FrameTarget) else None
+    with closing(_connected(target, frame)) as connection:
         yield _Opened(
             source=_of_duckdb(connection),
             dataset=f"main/{_VIEW}",
             dialect="duckdb",
             relation=relation_name(None, _VIEW),
             columns=target.columns,
-            opaque=frozenset(opaque),
+            frame=frame,
         )
 
 
-def _is_kept(kind: "pa.DataType") -> bool:
-    """Tell whether DuckDB holds every value of a type as it is, and compares it as one."""
-    import pyarrow as pa
-
-    types = pa.types
-    if types.is_timestamp(kind):
-        return kind.tz is None or kind.unit != "ns"
-    if types.is_floating(kind):
-        return not types.is_float16(kind)
-    kept = (types.is_integer, types.is_decimal128, types.is_boolean, types.is_large_string)
-    also = (types.is_large_binary, types.is_date32, types.is_null)
-    return kind == pa.time64("us") or any(is_of(kind) for is_of in (*kept, *also))
-
-
-def _nulls_only(table: "pa.Table", names: Iterable[str]) -> "pa.Table":
-    """Return a table whose columns of those names are true where they have a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for name in names:
-        valid = pc.is_valid(table.column(name))
-        column = pc.if_else(valid, valid, pa.scalar(None, pa.bool_()))
-        table = table.set_column(table.column_names.index(name), name, column)
-    return table
-
-
-def _connected(target: Target) -> "duckdb.DuckDBPyConnection":
+def _connected(target: Target, frame: DuckDbFrame | None) -> "duckdb.DuckDBPyConnection":
     """Return a connection of DuckDB with the table under a plain name; files are only read."""
     import duckdb
     from sqlalchemy import make_url
 
-    if isinstance(target, FrameTarget):
+    if frame is not None:
         connection = duckdb.connect()
-        connection.register(_VIEW, target.table)
+        connection.register(_VIEW, frame.table)
         return connection
+    assert isinstance(target, SqlTarget)  # noqa: S101 - what is no frame
     url = make_url(target.url)
     connection = duckdb.connect(url.database or "", read_only=True, config=dict(url.query))
     relation = relation_name(target.schema, target.table)
