@@ -3,10 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import hand_duckdb, hand_polars, ours, plain_pandera
+from benchmarks import (
+    hand_duckdb,
+    hand_polars,
+    ours,
+    plain_dbt,
+    plain_gx,
+    plain_pandera,
+    plain_soda,
+)
 from benchmarks.evidence import Findings
 from datasource_governance.domain.quality_policy import QualityPolicy
 
@@ -25,7 +34,8 @@ class Engine:
     """One way to the evidence: what is loaded before the clock starts, and what is then timed.
 
     `evaluate` returns the findings, or None where it computes something else. `exact` tells whether
-    the findings have to be the truth; a framework's may differ, which the tables say.
+    the findings have to be the truth; a framework's may differ, which the tables say. Of
+    `distributions` the extra `test` installs all.
     """
 
     title: str
@@ -33,6 +43,20 @@ class Engine:
     evaluate: Callable[[Any, QualityPolicy], Findings | None]
     input: Input = Input.FRAME
     exact: bool = True
+    distributions: tuple[str, ...] = ()
+
+    def missing(self) -> str:
+        """Tell which distributions are not installed; nothing when all are."""
+        missing = [name for name in self.distributions if not _is_installed(name)]
+        return f"not installed: {', '.join(missing)}" if missing else ""
+
+
+def _is_installed(distribution: str) -> bool:
+    try:
+        metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _path(path: Path) -> Path:
@@ -62,6 +86,27 @@ ENGINES: Final[Mapping[str, Engine]] = {
         plain_pandera.evaluate_pandas,
         exact=False,
     ),
+    "plain_gx": Engine(
+        "Great Expectations on pandas",
+        plain_gx.load,
+        plain_gx.evaluate,
+        exact=False,
+        distributions=("great-expectations",),
+    ),
+    "plain_soda": Engine(
+        "Soda on DuckDB",
+        plain_soda.load,
+        plain_soda.evaluate,
+        exact=False,
+        distributions=("soda-core", "soda-duckdb"),
+    ),
+    "plain_dbt": Engine(
+        "dbt on DuckDB",
+        plain_dbt.load,
+        plain_dbt.evaluate,
+        exact=False,
+        distributions=("dbt-core", "dbt-duckdb"),
+    ),
     "ours_polars": Engine("ours on Polars", hand_polars.load, ours.evaluate_polars),
     "ours_pandas": Engine("ours on pandas, Arrow dtypes", ours.load_pandas, ours.evaluate_pandas),
     "ours_numpy": Engine("ours on pandas, default dtypes", ours.load_numpy, ours.evaluate_pandas),
@@ -87,6 +132,8 @@ ENGINES: Final[Mapping[str, Engine]] = {
     ),
 }
 PLAIN: Final = ("plain_polars", "plain_pandas", "plain_numpy")
+FRAMEWORKS: Final = ("plain_gx", "plain_soda", "plain_dbt")
+"""Other frameworks, each as its own users run it."""
 COMPARED: Final = (LIMIT, DUCKDB, "ours_polars", "ours_pandas")
 """Engines that are measured over clean, failing and duplicated rows, too."""
 WIDE_ENGINES: Final = ("ours_polars", "ours_pandas")

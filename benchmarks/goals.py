@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.datasets import WIDE, Scenario
-from benchmarks.engines import LIMIT
+from benchmarks.engines import ENGINES, LIMIT
 from benchmarks.ours import MEMORY_BYTES
 from benchmarks.results import Results, Series, Spread, Value, peak_mib, seconds, spread
 
@@ -98,6 +98,12 @@ def _of_the_setting(rows: int) -> Goal:
     return Goal(f"memory in batches to its setting, besides libraries, {rows:,} rows", 1, measured)
 
 
+def _beside(framework: str, bound: float) -> Goal:
+    series = (dirty(TEN_MILLION), framework), (dirty(TEN_MILLION), "ours_pandas")
+    title = f"{ENGINES[framework].title} to us on pandas, {TEN_MILLION:,} rows"
+    return Goal(title, bound, _ratio(*series), at_least=True)
+
+
 OURS: Final = ("ours_polars", "ours_pandas")
 GOALS: Final = (
     *(
@@ -114,6 +120,9 @@ GOALS: Final = (
         _ratio((dirty(TEN_MILLION), "plain_pandas"), (dirty(TEN_MILLION), "ours_pandas")),
         at_least=True,
     ),
+    _beside("plain_gx", 8),
+    _beside("plain_soda", 3),
+    _beside("plain_dbt", 3),
     *(
         _within("ours_scan", f"{LIMIT}_file", rows, 1.1, "from Parquet to hand-written scan")
         for rows in (MILLION, TEN_MILLION)

@@ -6,7 +6,10 @@ import platform
 import re
 from pathlib import Path
 
-_PACKAGES = ("pandera", "pandas", "polars", "pyarrow", "numpy", "duckdb")
+_PACKAGES = (
+    *("pandera", "pandas", "polars", "pyarrow", "numpy", "duckdb"),
+    *("great-expectations", "soda-core", "dbt-core"),
+)
 
 
 def machine() -> list[tuple[str, str]]:
@@ -18,8 +21,15 @@ def machine() -> list[tuple[str, str]]:
         ("memory", f"{memory_gib:.0f} GiB"),
         ("system", f"{platform.system()} {platform.machine()}"),
         ("Python", platform.python_version()),
-        *((name, importlib.metadata.version(name)) for name in _PACKAGES),
+        *((name, _version(name)) for name in _PACKAGES),
     ]
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _processor() -> str:

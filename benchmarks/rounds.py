@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.datasets import Scenario, dataset
+from benchmarks.engines import ENGINES
 from benchmarks.measurement import WARM_UP, Measurement
 from benchmarks.results import Record
 
@@ -43,6 +44,8 @@ def run_rounds(plan: Plan, rounds: int, tell: Callable[[str], None]) -> Iterable
 
 def _measured(scenario: Scenario, engine: str) -> tuple[Measurement | None, str]:
     """Return the measurement of a fresh process, or None and why there is none."""
+    if missing := ENGINES[engine].missing():
+        return None, missing
     arguments = [engine, scenario.variant, str(scenario.rows), str(scenario.rules)]
     try:
         ended = subprocess.run(  # noqa: S603 - our own worker

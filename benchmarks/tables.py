@@ -32,7 +32,7 @@ def report(results: Results) -> str:
     return "\n\n".join(f"### {title}\n\n{table}" for title, table in sections if table) + "\n"
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table, or nothing where it would have no rows."""
     lines = [f"| {' | '.join(cells)} |" for cells in rows]
     rule = f"| {' | '.join('---' for _ in head)} |"
@@ -40,18 +40,18 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _machine_table(results: Results) -> str:
-    return _markdown(("what", "which"), results.machine)
+    return markdown(("what", "which"), results.machine)
 
 
 def _goal_table(results: Results) -> str:
     measured = [(goal, goal.measured(results)) for goal in GOALS]
     rows = [_goal_row(goal, found) for goal, found in measured if found]
-    return _markdown(("goal", "bound", "measured", "met"), rows)
+    return markdown(("goal", "bound", "measured", "met"), rows)
 
 
 def _goal_row(goal: Goal, found: Spread) -> tuple[str, ...]:
     bound = f"{'≥' if goal.at_least else '≤'} {goal.bound:g}"
-    return goal.title, bound, _spread(found), "yes" if goal.met(found) else "no"
+    return goal.title, bound, spread_text(found), "yes" if goal.met(found) else "no"
 
 
 def _scenario_sections(results: Results) -> Iterable[tuple[str, str]]:
@@ -77,7 +77,7 @@ def _scenario_table(results: Results, scenario: Scenario, engines: Sequence[str]
         "above imports MiB",
         "evidence",
     )
-    return _markdown(head, [_scenario_row(results, scenario, engine) for engine in engines])
+    return markdown(head, [_scenario_row(results, scenario, engine) for engine in engines])
 
 
 def _scenario_row(results: Results, scenario: Scenario, engine: str) -> tuple[str, ...]:
@@ -85,11 +85,11 @@ def _scenario_row(results: Results, scenario: Scenario, engine: str) -> tuple[st
     limit, duckdb = ((scenario, yardstick(engine, of)) for of in (LIMIT, DUCKDB))
     return (
         f"{ENGINES[engine].title} (`{engine}`)",
-        _spread(results.spread(series, seconds), 3),
-        _spread(results.ratio(series, limit)),
-        _spread(results.ratio(series, duckdb)),
+        spread_text(results.spread(series, seconds), 3),
+        spread_text(results.ratio(series, limit)),
+        spread_text(results.ratio(series, duckdb)),
         _median(results.spread(series, cpu_seconds), 3),
-        _spread(results.ratio(series, limit, cpu_seconds)),
+        spread_text(results.ratio(series, limit, cpu_seconds)),
         _median(results.spread(series, lambda one: one.load_seconds)),
         _median(results.spread(series, peak_mib), 0),
         _median(results.spread(series, lambda one: one.peak_mib - one.baseline_mib), 0),
@@ -136,13 +136,13 @@ def _comparison(results: Results, columns: Mapping[str, tuple[Scenario, Scenario
         (
             f"`{engine}`",
             *(
-                _spread(results.ratio((measured, engine), (to, engine)))
+                spread_text(results.ratio((measured, engine), (to, engine)))
                 for measured, to in columns.values()
             ),
         )
         for engine in engines
     ]
-    return _markdown(("engine", *columns), rows)
+    return markdown(("engine", *columns), rows)
 
 
 def _rule_table(results: Results) -> str:
@@ -161,13 +161,13 @@ def _rule_table(results: Results) -> str:
                 _median(results.spread((wide(rules), engine), cpu_seconds), 3)
                 for rules in RULE_COUNTS
             ),
-            _spread(cpu_milliseconds_per_rule(results, engine, few, some)),
-            _spread(cpu_milliseconds_per_rule(results, engine, some, many)),
+            spread_text(cpu_milliseconds_per_rule(results, engine, few, some)),
+            spread_text(cpu_milliseconds_per_rule(results, engine, some, many)),
             _evidence(results, wide(many), engine),
         )
         for engine in results.engines(wide(many))
     ]
-    return _markdown(head, rows)
+    return markdown(head, rows)
 
 
 def _start_up_table(results: Results) -> str:
@@ -175,14 +175,15 @@ def _start_up_table(results: Results) -> str:
     if not measured:
         return ""
     rows = [
-        ("the interpreter alone, s", _spread(spread([one.interpreter for one in measured]))),
-        ("`validate` over 1,000 rows, s", _spread(spread([one.command for one in measured]))),
-        ("of that, importing", _spread(spread([one.importing_share for one in measured]))),
+        ("the interpreter alone, s", spread_text(spread([one.interpreter for one in measured]))),
+        ("`validate` over 1,000 rows, s", spread_text(spread([one.command for one in measured]))),
+        ("of that, importing", spread_text(spread([one.importing_share for one in measured]))),
     ]
-    return _markdown(("what", f"median of {len(measured)}"), rows)
+    return markdown(("what", f"median of {len(measured)}"), rows)
 
 
-def _spread(found: Spread | None, digits: int = 2) -> str:
+def spread_text(found: Spread | None, digits: int = 2) -> str:
+    """Return a median with the least and the greatest value in brackets."""
     if found is None:
         return _NONE
     median, least, greatest = (f"{number:.{digits}f}" for number in found)

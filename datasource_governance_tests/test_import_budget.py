@@ -7,8 +7,17 @@ import sys
 
 import pytest
 
+from datasource_governance_tests.manifests import manifest_document
+
 ENGINES = {"matplotlib", "pandas", "pandera", "polars", "pyarrow"}
-PROVIDERS = {"dbt", "great_expectations", "soda"}
+PROVIDERS = {
+    "dbt",
+    "great_expectations",
+    "openlineage",
+    "soda_core",
+    "soda_duckdb",
+    "soda_postgres",
+}
 # Whatever tries to reach another process or machine while the module loads ends the script.
 SCRIPT = """
 import importlib, sys
@@ -60,6 +69,41 @@ def test_the_ways_in_load_no_engine_and_connect_to_nothing(module):
 
 def test_the_command_line_loads_no_dagster():
     assert "dagster" not in loaded_by("datasource_governance.cli")
+
+
+CHOOSE = """
+import importlib, os, sys
+from datasource_governance import definitions
+from datasource_governance.composition import Application, read_settings
+
+for manifest in sys.argv[1:]:
+    os.environ["GOVERNANCE_PLATFORM"] = manifest
+    importlib.reload(definitions)
+    platform = Application(read_settings()).platform
+    print(platform.plugin.name, platform.appraisal.provider.name)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_the_code_location_loads_no_framework_whichever_provider_is_chosen(tmp_path):
+    providers = ["pandera", "great_expectations", "soda", "dbt"]
+    for name in providers:
+        config = {"quality_gates": {"enforcement": "warn"}}
+        document = manifest_document(config, provider=name)
+        (tmp_path / name).write_text(json.dumps(document))
+
+    ended = subprocess.run(
+        [sys.executable, "-c", CHOOSE, *providers],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    *chosen, loaded = ended.stdout.splitlines()
+    assert chosen == [f"{name} {name}" for name in providers]
+    assert set(loaded.split()) & (ENGINES | PROVIDERS) == set()
 
 
 VALIDATE = """
