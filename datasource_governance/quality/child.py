@@ -73,7 +73,7 @@ def _end_with_parent(parent: int, folder: Path) -> None:
 def _answer(request: Any, frame: int) -> bytes:  # noqa: ANN401 - JSON of the parent
     asked = read_expectations(request["expectations"], Sha256(request["policy_hash"]))
     if request["sql"] is None:
-        target: Target = _frame_target(frame, asked)
+        target: Target = _frame_target(frame)
     else:
         target = _sql_target(request["sql"], request["timeout_seconds"])
     known = judged_by_shape(asked, target)
@@ -135,14 +135,10 @@ def _plugin(request: Any) -> DataQualityPlugin:  # noqa: ANN401 - JSON of the pa
     return found(configuration)
 
 
-def _frame_target(frame: int, asked: Sequence[QualityExpectation]) -> FrameTarget:
-    """Return the columns that expectations name; one where they name none, for the row count."""
+def _frame_target(frame: int) -> FrameTarget:
     import pyarrow as pa
 
-    names = {name for one in asked for name in one.fields}
-    table = pa.ipc.open_file(pa.memory_map(f"/dev/fd/{frame}")).read_all()
-    named = [name for name in table.column_names if name in names]
-    return FrameTarget(table=table.select(named or table.column_names[:1]))
+    return FrameTarget(table=pa.ipc.open_file(pa.memory_map(f"/dev/fd/{frame}")).read_all())
 
 
 def _sql_target(address: Any, timeout_seconds: int) -> SqlTarget:  # noqa: ANN401 - JSON of the parent

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from datasource_governance.domain.canonical import Json, canonical_bytes, load_canonical
 from datasource_governance.domain.quality_check import Evaluated
@@ -33,6 +33,9 @@ from datasource_governance.errors import (
 )
 from datasource_governance.quality.connections import Connection, address_of
 from datasource_governance.sources.refusal import shielded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PROGRAM = "import os; from datasource_governance.quality.child import main; os._exit(main())"
 """It ends at once: nothing that a framework wants to do at the end is of use, or wanted."""
@@ -81,7 +84,7 @@ def run_in_child(
         work.mkdir()
         request = _request(provider, connection, asked, folder)
         if connection.frame is not None:
-            _write_frame(connection, frame)
+            _write_frame(_concerned(connection.frame, asked), frame)
         status = _status(provider, request, frame, work)
         answered = _answered(folder)
     failed = _failed(provider, asked, status)
@@ -112,11 +115,16 @@ def _request(
     return canonical_bytes(document)
 
 
-def _write_frame(connection: Connection, file: IO[bytes]) -> None:
+def _concerned(table: "pa.Table", asked: Sequence[QualityExpectation]) -> "pa.Table":
+    """Return the columns that expectations name; one where they name none, for the row count."""
+    names = {name for one in asked for name in one.fields}
+    named = [name for name in table.column_names if name in names]
+    return table.select(named or table.column_names[:1])
+
+
+def _write_frame(table: "pa.Table", file: IO[bytes]) -> None:
     import pyarrow as pa
 
-    table = connection.frame
-    assert table is not None  # noqa: S101 - the caller looked
     with pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
     file.flush()

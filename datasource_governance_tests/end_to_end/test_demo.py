@@ -37,8 +37,8 @@ SENTENCES = [
     "held: materialization ",
     "refused: actor 'olga' placed hold ",
     "6. Everything that happened is evidence, and the evidence holds",
-    "entries in chains",
 ]
+LAST_CHAPTER = SENTENCES[-1]
 
 
 @pytest.fixture
@@ -81,18 +81,20 @@ def in_order(sentences: list[str], told: str) -> bool:
     return True
 
 
-def test_it_tells_its_story_after_a_crash_and_again_to_scripts_on_the_same_state(state):
-    crashed = start(state)
+def test_it_tells_its_story_and_after_a_crash_another_to_scripts_on_the_same_state(state):
+    """The whole story takes a minute: it is told once, almost to its end, and once more."""
+    crashed, told = start(state), ""
     for line in crashed.stdout:
-        if SENTENCES[3] in line:
+        told += line
+        if LAST_CHAPTER in line:
             break
     os.killpg(crashed.pid, signal.SIGKILL)
     crashed.communicate()
 
-    after_the_crash, again = tell(state), json.loads(tell(state, "--json"))
+    again = json.loads(tell(state, "--json"))
 
     assert crashed.returncode == -signal.SIGKILL
-    assert in_order(SENTENCES, after_the_crash)
+    assert in_order(SENTENCES, told)
     assert len(again["promoted"]) == 2
     assert again["refused"] == [
         "not_awaiting_approval",

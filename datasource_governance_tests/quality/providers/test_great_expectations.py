@@ -20,7 +20,7 @@ from datasource_governance.quality.providers.great_expectations import GreatExpe
 from datasource_governance.quality.targets import SqlTarget
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.sql.read import SqlSource
-from datasource_governance_tests.sources.databases import new_duckdb, new_postgres
+from datasource_governance_tests.sources.databases import new_postgres
 
 BEYOND = 2**53 + 1
 """The first whole number that a double cannot hold."""
@@ -108,20 +108,6 @@ def test_frames_have_the_outcomes_of_the_native_evaluator_row_for_row():
     policy = policy_of(table().column_names)
 
     assert checked(policy, rows) == validate(policy, rows).rules
-
-
-def test_duckdb_tables_have_the_native_counts(tmp_path):
-    database = new_duckdb(tmp_path)
-    database.run(
-        'CREATE TABLE "t ""1""" (whole bigint, text varchar, key integer)',
-        'INSERT INTO "t ""1""" VALUES '
-        "(9007199254740993, 'a', 1), (9007199254740992, 'A', 1), (9007199254740993, 'a', 1), "
-        "(NULL, '1', NULL), (1, NULL, NULL), (NULL, '', 2)",
-    )
-    source = SqlSource(database.url, table='t "1"')
-    policy = policy_of(["whole", "text"])
-
-    assert verdicts(checked(policy, source)) == verdicts(validate(policy, source).rules)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import datetime as dt
 
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -97,12 +96,3 @@ def test_types_that_duckdb_has_not_are_not_evaluated_but_for_their_nulls():
             )
         else:
             assert (check.id, check.status) == (expected.id, Status.ERROR)
-
-
-def test_a_mixture_is_not_evaluated():
-    frame = pd.DataFrame({"mixed": pd.Series([1, "1", None], dtype=object)})
-    rule = {"id": "codes", "type": "referential", "field": "mixed", "allowed_values": [1, "1"]}
-
-    (check,) = SodaPlugin().execute_checks(frame, asked(rule)).checks
-
-    assert check.status is Status.ERROR
