@@ -13,7 +13,12 @@ from datasource_governance.domain.canonical import canonical_bytes
 
 EXPIRING = "stage.expiring"
 """Kind of the event that an approval of a waiting stage expires soon."""
+CHECKED = "contract.checked"
+"""Kind of the event that a check of a contract ran; there are many."""
 EVENT_TYPES = (
+    "datasource.contract.checked",
+    "datasource.contract.resolved",
+    "datasource.contract.violated",
     "datasource.governance.applied",
     "datasource.hold.placed",
     "datasource.hold.released",

@@ -23,6 +23,7 @@ from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Governance, Target
 from datasource_governance.domain.validation import Validation
 from datasource_governance.ports.authority import Authority
+from datasource_governance.ports.contracts import Contracts
 from datasource_governance.ports.evidence import Evidence
 from datasource_governance.ports.holds import Holds
 from datasource_governance.ports.outbox import Deliveries, Outbox
@@ -317,6 +318,11 @@ class UnitOfWork(Protocol):
     @property
     def holds(self) -> Holds:
         """Legal holds and frozen evidence."""
+        ...
+
+    @property
+    def contracts(self) -> Contracts:
+        """Contracts that are watched, their checks and violations."""
         ...
 
     @property
