@@ -6,6 +6,7 @@ Source: SPEC section 15 ("Loading reads only declarations in the repository").
 from collections.abc import Sequence
 from pathlib import Path
 
+from datasource_governance.contract_files import read_contract
 from datasource_governance.domain.datasource import Datasource, parse_datasource
 from datasource_governance.errors import InvalidPolicyError, Problem
 
@@ -63,7 +64,9 @@ def read_declaration(path: Path) -> Datasource:
         InvalidPolicyError: with every problem of it and of the policies that it names.
     """
     try:
-        return parse_datasource(path.read_bytes(), lambda name: (path.parent / name).read_bytes())
+        return parse_datasource(
+            path.read_bytes(), lambda name: (path.parent / name).read_bytes(), read_contract
+        )
     except OSError as error:
         problem = Problem(kind="not_found", message=f"cannot be read: {error.strerror}")
     except InvalidPolicyError as error:

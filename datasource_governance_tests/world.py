@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from datasource_governance.composition import Application, Settings
+from datasource_governance.contract_files import read_contract
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Decision, Verdict, subject_of
 from datasource_governance.domain.artifact import ArtifactReference
@@ -151,9 +152,13 @@ class World:
         promote="manual",
         retention=None,
         kind="static",
+        contracts=(),
         **settings,
     ) -> Applied:
         governance = {"quality_policy": quality, **settings}
+        files = {f"{place}.odcs.yaml": canonical_bytes(one) for place, one in enumerate(contracts)}
+        if files:
+            governance["contracts"] = [*files]
         if approval is not None:
             governance["approval_policy"] = approval
         if retention is not None:
@@ -167,7 +172,9 @@ class World:
             **source,
         }
         declaration = parse_datasource(
-            canonical_bytes(document), lambda name: Path(name).read_bytes()
+            canonical_bytes(document),
+            lambda name: files.get(name) or Path(name).read_bytes(),
+            read_contract,
         )
         version = self.application.platform.evaluator_version
         attestation = self.signer("admin").attest(

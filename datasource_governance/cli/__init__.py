@@ -10,6 +10,7 @@ import typer
 from datasource_governance.cli import (
     actor,
     artifact,
+    contract,
     database,
     datasource,
     decision,
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.command()(validate)
 app.add_typer(policy.app, name="policy")
 app.add_typer(quality.app, name="quality")
+app.add_typer(contract.app, name="contract")
 app.add_typer(datasource.app, name="datasource")
 stage.app.command("refresh")(stage_refresh)
 app.add_typer(stage.app, name="stage")

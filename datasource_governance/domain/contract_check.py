@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from datasource_governance.domain.canonical import Json, Sha256
-from datasource_governance.domain.contract import CheckKind
+from datasource_governance.domain.contract import CheckKind, ContractEnforcement
 from datasource_governance.domain.rule_outcome import RuleOutcome, Status
 
 
@@ -152,13 +152,18 @@ def _rule(rule: RuleOutcome) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One violation: opened by a check, and resolved by another. At most one is open per kind."""
+    """One violation: opened by a check, and resolved by another. At most one is open per kind.
+
+    `enforcement` is what the contract said it does. `resolved_by` is None, too, where the contract
+    is not watched any more.
+    """
 
     id: str
     datasource: str
     contract: str
     kind: CheckKind
     severity: ViolationSeverity
+    enforcement: ContractEnforcement
     message: str
     opened_by: str
     opened_at: datetime
@@ -166,6 +171,12 @@ class Violation:
     resolved_at: datetime | None = None
 
     @property
+    def is_blocking(self) -> bool:
+        """Whether readers of what is current are refused because of it."""
+        is_opt_in = self.enforcement is ContractEnforcement.BLOCK
+        return is_opt_in and self.severity.is_breach and self.is_open
+
+    @property
     def is_open(self) -> bool:
         """Whether nothing resolved it yet."""
-        return self.resolved_by is None
+        return self.resolved_at is None

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json
+from datasource_governance.domain.contract import Contract
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.origin import ORIGIN, Origin
 from datasource_governance.domain.policy_keys import (
@@ -35,7 +36,7 @@ from datasource_governance.domain.policy_values import (
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.retention_policy import RetentionPolicy, parse_retention_policy
 from datasource_governance.domain.schema import DataType
-from datasource_governance.errors import InvalidArgumentError, InvalidPolicyError
+from datasource_governance.errors import InvalidArgumentError, InvalidPolicyError, Problem
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ class Datasource:
     `folder` is where deliveries are put, relative to the state directory; None: nothing is
     delivered as files. `origin` is what a refresh reads again. A policy that is None is not
     declared. With `allow_supplied_policy` an output may bring the quality policy it is validated
-    by.
+    by. `contracts` are what consumers are promised.
     """
 
     id: str
@@ -89,29 +90,71 @@ class Datasource:
     retention_policy: RetentionPolicy | None
     allow_supplied_policy: bool
     artifact_evaluation: ArtifactEvaluation = ArtifactEvaluation.EVIDENCE
+    contracts: tuple[Contract, ...] = ()
 
 
 def parse_datasource(
-    document: str | bytes | Mapping[str, object], files: Callable[[str], bytes]
+    document: str | bytes | Mapping[str, object],
+    files: Callable[[str], bytes],
+    read_contract: Callable[[bytes], Contract] | None = None,
 ) -> Datasource:
-    """Read a declaration, with the policy files that it names.
+    """Read a declaration, with the policy and contract files that it names.
 
     Args:
         document: JSON text, bytes or an already strictly parsed object.
         files: returns the bytes of a file beside the declaration, or raises OSError; called with a
-            plain name that ends in `.json`.
+            plain name that ends in `.json`, or for a contract in `.yaml`.
+        read_contract: reads a contract; without it a declaration may name none.
 
     Raises:
         InvalidPolicyError: with every problem at once, those of the policies included; the message
             of a problem in a policy file starts with the file's name and the pointer into it.
     """
-    return read_document(_declaration(files), document, what="datasource declaration")
+    declaration = _declaration(files, read_contract or _no_contract)
+    return read_document(declaration, document, what="datasource declaration")
+
+
+def _no_contract(_content: bytes) -> Contract:
+    message = "contracts are read from files only; use declarations.read_declaration"
+    raise InvalidPolicyError("contract", [Problem(kind="unsupported", message=message)])
 
 
 _FILE_NAME = Text(
     expected="a policy, or the name of a .json file beside the declaration",
     pattern=r"[^/\\]+\.json",
 )
+
+
+_CONTRACT_NAME = Text(
+    expected="the name of a .yaml file beside the declaration", pattern=r"[^/\\]+\.ya?ml"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromFile(Generic[T]):
+    """What a file beside the declaration says, by its name."""
+
+    name: Text
+    parse: Callable[[bytes], T]
+    files: Callable[[str], bytes]
+
+    @property
+    def expected(self) -> str:
+        """What names it."""
+        return self.name.expected
+
+    def read(self, value: Json, place: Place) -> T | None:
+        name = self.name.read(value, place)
+        if name is None:
+            return None
+        try:
+            return self.parse(self.files(name))
+        except InvalidPolicyError as error:
+            for one in error.problems:
+                place.report(one.kind, f"{name}{one.pointer}: {one.message}", *one.names)
+        except OSError:
+            place.report("invalid_value", f"{name} cannot be read beside the declaration", name)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +168,13 @@ class _Policy(Generic[T]):
     def read(self, value: Json, place: Place) -> T | None:
         if isinstance(value, dict):
             return self._inline(value, place)
-        name = _FILE_NAME.read(value, place)
-        return None if name is None else self._from_file(name, place)
+        return _FromFile(_FILE_NAME, self.parse, self.files).read(value, place)
 
     def _inline(self, value: dict[str, Json], place: Place) -> T | None:
         try:
             return self.parse(value)
         except InvalidPolicyError as error:
             place.adopt(error.problems)
-        return None
-
-    def _from_file(self, name: str, place: Place) -> T | None:
-        try:
-            return self.parse(self.files(name))
-        except InvalidPolicyError as error:
-            for one in error.problems:
-                place.report(one.kind, f"{name}{one.pointer}: {one.message}", *one.names)
-        except OSError:
-            place.report("invalid_value", f"{name} cannot be read beside the declaration", name)
         return None
 
 
@@ -249,10 +281,25 @@ _UNGOVERNED = {
     "retention_policy": None,
     "allow_supplied_policy": False,
     "artifact_evaluation": ArtifactEvaluation.EVIDENCE,
+    "contracts": (),
 }
 
 
-def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
+@dataclass(frozen=True, slots=True)
+class _DistinctContracts:
+    """A contract is declared once."""
+
+    def check(self, _given: Collection[str], values: Mapping[str, object], place: Place) -> None:
+        contracts = values["contracts"]
+        ids = [one.id for one in contracts] if isinstance(contracts, tuple) else []
+        for repeated in sorted({one for one in ids if ids.count(one) > 1}):
+            message = f"contract {repeated!r} is declared twice"
+            place.at("contracts").report("invalid_value", message, repeated)
+
+
+def _declaration(
+    files: Callable[[str], bytes], read_contract: Callable[[bytes], Contract]
+) -> Record[Datasource]:
     governance = Record(
         keys=(
             Key("quality_policy", _Policy(parse_quality_policy, files)),
@@ -264,8 +311,18 @@ def _declaration(files: Callable[[str], bytes]) -> Record[Datasource]:
                 Choice(ArtifactEvaluation),
                 default=ArtifactEvaluation.EVIDENCE,
             ),
+            Key(
+                "contracts",
+                ListOf(
+                    item=_FromFile(_CONTRACT_NAME, read_contract, files),
+                    expected="a list of contract files",
+                    repeated="invalid_value",
+                ),
+                default=(),
+            ),
         ),
         build=dict[str, object],
+        constraints=(_DistinctContracts(),),
     )
     return Record(
         keys=(

@@ -15,6 +15,8 @@ EXPIRING = "stage.expiring"
 """Kind of the event that an approval of a waiting stage expires soon."""
 CHECKED = "contract.checked"
 """Kind of the event that a check of a contract ran; there are many."""
+VIOLATED, RESOLVED = "contract.violated", "contract.resolved"
+"""Kinds of the events that a violation of a contract began, and that it ended."""
 EVENT_TYPES = (
     "datasource.contract.checked",
     "datasource.contract.resolved",
@@ -33,6 +35,8 @@ EVENT_TYPES = (
     "datasource.stage.superseded",
 )
 """Every type that an event can have, as receivers choose among them."""
+TOLD_TYPES = tuple(one for one in EVENT_TYPES if one != f"datasource.{CHECKED}")
+"""Those that a receiver gets that chooses none: all but the checks of contracts, which are many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

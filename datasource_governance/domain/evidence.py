@@ -35,6 +35,14 @@ def datasource_chain(datasource: str) -> str:
     return f"datasource/{datasource}"
 
 
+def monitor_chain(datasource: str) -> str:
+    """Return the chain of the checks of a datasource's contracts.
+
+    They are many, and nothing about a stage rests on them.
+    """
+    return f"monitor/{datasource}"
+
+
 def microseconds(at: datetime) -> int:
     """Return whole microseconds since 1970-01-01 UTC."""
     return (at - _EPOCH) // timedelta(microseconds=1)

@@ -14,6 +14,8 @@ from datasource_governance.domain.canonical import Sha256, document_digest
 
 RETENTION_APPLY_JOB = "apply_retention_plan"
 """Name of the job that applies a retention plan, of whatever datasources."""
+CONTRACT_MONITOR_JOB = "monitor_contracts"
+"""Name of the job that runs the checks of contracts that are due."""
 RETENTION_PLAN_JOB = "retention_plan"
 """Name of the job that makes one."""
 RETENTION_PLAN_ASSET = "governance/retention_plan"

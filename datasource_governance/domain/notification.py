@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from datasource_governance.domain.canonical import Json, load_canonical
-from datasource_governance.domain.event import Event
+from datasource_governance.domain.event import RESOLVED, VIOLATED, Event
 
 Facts = Mapping[str, Json]
 _PREFIX_CHARACTERS = 8
@@ -19,7 +19,7 @@ _PREFIX_CHARACTERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """A message for people; `link` is the page of the stage on the governed webserver."""
+    """A message for people; `link` is where to look on the governed webserver."""
 
     subject: str
     text: str
@@ -36,6 +36,8 @@ def notification(event: Event, public_url: str) -> Notification | None:
     `public_url` is where browsers reach the governed webserver.
     """
     facts = _object(_object(load_canonical(event.body))["facts"])
+    if event.type in _OF_CONTRACTS:
+        return _contract_notification(event, facts, public_url)
     told = _TOLD.get((event.type, facts.get("state") or facts.get("verdict")))
     if told is None:
         return None
@@ -54,6 +56,30 @@ def notification(event: Event, public_url: str) -> Notification | None:
         ),
         link=stage_page(public_url, stage),
     )
+
+
+def _contract_notification(event: Event, facts: Facts, public_url: str) -> Notification:
+    gist = _OF_CONTRACTS[event.type]
+    contract = f"{facts['contract']} {facts['contract_version']}"
+    return Notification(
+        subject=f"{event.datasource}: contract {facts['contract']} {gist} ({facts['kind']}, "
+        f"{facts['severity']})",
+        text="\n".join(
+            (
+                f"datasource: {event.datasource}",
+                f"contract: {contract}",
+                f"at: {event.created_at.isoformat(' ', 'seconds')}",
+                f"{facts['kind']}: {facts['message']}",
+                f"violation: {facts['violation']}, since {facts['opened_at']}",
+            )
+        ),
+        link=contracts_page(public_url),
+    )
+
+
+def contracts_page(public_url: str) -> str:
+    """Return the address of the page about contracts, on the governed webserver."""
+    return f"{public_url.rstrip('/')}/governance/contracts"
 
 
 def stage_page(public_url: str, stage: str) -> str:
@@ -117,6 +143,13 @@ _TOLD: Mapping[tuple[str, Json], tuple[str, Callable[[Facts], list[str]]]] = {
     ("datasource.stage.superseded", None): ("superseded", _superseded),
 }
 """By type, and by the state or verdict that it tells of: the gist, and what only it says."""
+
+
+_OF_CONTRACTS: Mapping[str, str] = {
+    f"datasource.{VIOLATED}": "violated",
+    f"datasource.{RESOLVED}": "holds again",
+}
+"""What people are told of contracts, by type."""
 
 
 def _length(value: Json) -> int:

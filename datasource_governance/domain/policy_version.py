@@ -10,6 +10,8 @@ from functools import lru_cache
 
 from datasource_governance.domain.approval_policy import ApprovalPolicy, parse_approval_policy
 from datasource_governance.domain.canonical import Json, Sha256, load_object
+from datasource_governance.domain.contract import Contract
+from datasource_governance.domain.contract_document import parse_contract
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.retention_policy import RetentionPolicy, parse_retention_policy
 from datasource_governance.errors import GuardError
@@ -18,11 +20,12 @@ _KEPT = 256
 
 
 class PolicyKind(StrEnum):
-    """The three policies of a datasource."""
+    """The three policies of a datasource, and its contracts."""
 
     QUALITY = "quality"
     APPROVAL = "approval"
     RETENTION = "retention"
+    CONTRACT = "contract"
 
 
 class PolicySource(StrEnum):
@@ -88,6 +91,18 @@ def recorded_retention_policy(version: PolicyVersion) -> RetentionPolicy:
     policy = parse_retention_policy(_recorded(version))
     _check_hash(version, policy.hash)
     return policy
+
+
+@lru_cache(maxsize=_KEPT)
+def recorded_contract(version: PolicyVersion) -> Contract:
+    """Return the contract that a recorded version holds.
+
+    Raises:
+        GuardError: code `evidence_chain_broken` when the text is not the one that was hashed.
+    """
+    contract = parse_contract(_recorded(version))
+    _check_hash(version, contract.hash)
+    return contract
 
 
 def _check_hash(version: PolicyVersion, found: Sha256) -> None:

@@ -20,6 +20,7 @@ from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.launch import RunLaunch
 from datasource_governance.domain.quality_provider import EVALUATOR_VERSION, beside_native
 from datasource_governance.domain.retention_plan import targets_hash
+from datasource_governance.domain.target import beside_none
 
 
 def delivery_subject(datasource: str, file_sha256: Sha256) -> dict[str, Json]:
@@ -129,6 +130,7 @@ def apply_subject(
         "approval_policy": _hash(declaration.approval_policy),
         "retention_policy": _hash(declaration.retention_policy),
         **beside_native(evaluator_version),
+        **beside_none((one.id, one.hash) for one in declaration.contracts),
     }
 
 

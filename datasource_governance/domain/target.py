@@ -3,10 +3,11 @@
 Source: SPEC sections 1 ("Datasource"), 6 and 7.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from datasource_governance.domain.canonical import Sha256, canonical_bytes
+from datasource_governance.domain.canonical import Json, Sha256, canonical_bytes
 from datasource_governance.domain.policy_version import PolicyVersion
 from datasource_governance.domain.quality_provider import (
     EVALUATOR_VERSION,
@@ -27,6 +28,7 @@ class Target:
     `evidence` or `here`.
 
     `evaluator_version` says which quality provider evaluates, in which version and configuration.
+    `contracts` are the hashes of the contracts in force, by id.
 
     `current` is what is in force in `partition`, which is empty for a datasource without; of a
     partition, `unpartitioned` is what is in force beside all partitions.
@@ -44,6 +46,7 @@ class Target:
     artifact_evaluation: str = "evidence"
     allow_supplied_policy: bool = False
     evaluator_version: str = EVALUATOR_VERSION
+    contracts: tuple[tuple[str, Sha256], ...] = ()
     partition: str = ""
     unpartitioned: str | None = None
 
@@ -55,12 +58,19 @@ class Target:
                 "artifact_evaluation": self.artifact_evaluation,
                 "allow_supplied_policy": self.allow_supplied_policy,
                 **beside_native(self.evaluator_version),
+                **beside_none(self.contracts),
             }
         )
 
     def moved_to(self, materialization: str) -> "Target":
         """Return it with another materialization in force, which is its next revision."""
         return replace(self, current=materialization, revision=self.revision + 1)
+
+
+def beside_none(contracts: Iterable[tuple[str, Sha256]]) -> dict[str, Json]:
+    """Return the hashes of contracts as a document says them: only where there are any."""
+    hashes: dict[str, Json] = dict(contracts)
+    return {"contracts": hashes} if hashes else {}
 
 
 def check_evaluator(target: Target, provider: ProviderBinding | None) -> None:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from datasource_governance.domain.contract import CheckKind
 from datasource_governance.domain.quality_policy import Severity
 
 QUALITY_POLICY = "quality_policy"
@@ -46,6 +47,16 @@ def rule_type_check_name(rule_type: str, severity: Severity) -> str:
     names of rule ids, because a datasource has either those or these.
     """
     return f"{rule_type}_{severity}s"
+
+
+def contract_check_name(contract: str, kind: CheckKind) -> str:
+    """Return the name of a check of a contract: `contract_<id>_<kind>`.
+
+    Of an id that is not legal as it is, hexadecimal digits tell it apart from others.
+    """
+    plain = _NOT_ALLOWED.sub("_", contract)
+    name = plain if plain == contract else f"{plain}_{_digest(contract)[:_DIGITS]}"
+    return f"contract_{name}_{kind}"
 
 
 def _digest(rule_id: str) -> str:

@@ -15,6 +15,11 @@ from datasource_governance.orchestration.assets import (
     IO_MANAGER,
     datasource_assets,
 )
+from datasource_governance.orchestration.contract_checks import contract_checks
+from datasource_governance.orchestration.contract_monitor import (
+    contract_monitor,
+    contract_monitor_job,
+)
 from datasource_governance.orchestration.gates import enforce_gates
 from datasource_governance.orchestration.governed_asset import published_datasource
 from datasource_governance.orchestration.io_manager import GovernedIOManager
@@ -89,7 +94,7 @@ def datasource_definitions(
     assets = datasource_assets(declaration, application.settings.dagster_url, keys)
     return dg.Definitions(
         assets=[assets.stage, assets.current, *producers],
-        asset_checks=[assets.evidence],
+        asset_checks=[assets.evidence, *contract_checks(declaration)],
         jobs=[
             (stage_job if declaration.origin is None else refresh_job)(declaration.id),
             *([publication_job(declaration.id, producers)] if producers else []),
@@ -119,7 +124,15 @@ def shared_definitions(
         resources={GOVERNANCE: application, IO_MANAGER: GovernedIOManager(application)},
         executor=dg.in_process_executor,
     )
-    return dg.Definitions.merge(shared, retention_definitions(declarations))
+    return dg.Definitions.merge(
+        shared, retention_definitions(declarations), _contract_definitions(declarations)
+    )
+
+
+def _contract_definitions(declarations: Sequence[Datasource]) -> dg.Definitions:
+    if not any(declaration.contracts for declaration in declarations):
+        return dg.Definitions()
+    return dg.Definitions(jobs=[contract_monitor_job], sensors=[contract_monitor])
 
 
 def _sensors(

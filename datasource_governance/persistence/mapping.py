@@ -10,7 +10,7 @@ from typing import Any
 from datasource_governance.domain.actor import Actor, ActorId, Grant, Role
 from datasource_governance.domain.approval import Decision, Subject, Verdict
 from datasource_governance.domain.attestation import ActorKey, Attestation, KeyKind, read_claims
-from datasource_governance.domain.canonical import Sha256, load_canonical
+from datasource_governance.domain.canonical import Json, Sha256, load_canonical
 from datasource_governance.domain.disposition import Application, DisposedTarget
 from datasource_governance.domain.event import Event
 from datasource_governance.domain.evidence import Entry
@@ -62,12 +62,18 @@ def target(row: Row, partition: str = "", current: str | None = None) -> Target:
         artifact_evaluation=str(settings.get("artifact_evaluation", "evidence")),
         allow_supplied_policy=settings.get("allow_supplied_policy") is True,
         evaluator_version=str(settings.get("evaluator_version", EVALUATOR_VERSION)),
+        contracts=_contracts(settings.get("contracts")),
         current=current if partition else row["current_materialization"],
         revision=row["revision"],
         created_at=row["created_at"],
         partition=partition,
         unpartitioned=row["current_materialization"] if partition else None,
     )
+
+
+def _contracts(hashes: Json) -> tuple[tuple[str, Sha256], ...]:
+    found = hashes.items() if isinstance(hashes, dict) else ()
+    return tuple((name, Sha256(str(one))) for name, one in sorted(found))
 
 
 def flat_row(value: object) -> dict[str, object]:

@@ -8,10 +8,12 @@ to a table later: without a value they are no part of what evidence commits to, 
 from functools import cache
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     Boolean,
     Column,
     DateTime,
+    Double,
     Integer,
     LargeBinary,
     MetaData,
@@ -20,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-REVISION = "0006"
+REVISION = "0007"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
 metadata = MetaData(schema="governance")
@@ -31,7 +33,9 @@ def _table(name: str, *columns: SchemaItem) -> Table:
     return Table(name, metadata, Column("tenant", Text, primary_key=True), *columns)
 
 
-def _mutable(name: str, kind: type | DateTime, *, nullable: bool = False) -> SchemaItem:
+def _mutable(
+    name: str, kind: type | DateTime | ARRAY[int], *, nullable: bool = False
+) -> SchemaItem:
     return Column(name, kind, nullable=nullable, info={"mutable": True})
 
 
@@ -291,6 +295,66 @@ frozen_evidence = _table(
     _set("frozen_at", _INSTANT),
 )
 
+contract_check = _table(
+    "contract_check",
+    _key("id"),
+    _set("datasource"),
+    _set("contract"),
+    _set("kind"),
+    _optional("planned_for", _INSTANT),
+    _set("started_at", _INSTANT),
+    _set("finished_at", _INSTANT),
+    _set("status"),
+    _optional("severity"),
+    _set("body", LargeBinary),
+)
+
+contract_violation = _table(
+    "contract_violation",
+    _key("id"),
+    _set("datasource"),
+    _set("contract"),
+    _set("kind"),
+    _set("severity"),
+    _set("enforcement"),
+    _set("message"),
+    _set("opened_by"),
+    _set("opened_at", _INSTANT),
+)
+
+violation_resolution = _table(
+    "violation_resolution",
+    _key("violation"),
+    _optional("resolved_by"),
+    _set("resolved_at", _INSTANT),
+)
+
+contract_watch = _table(
+    "contract_watch",
+    _key("datasource"),
+    _key("contract"),
+    _key("kind"),
+    _mutable("contract_hash", Text),
+    _mutable("interval_seconds", Integer),
+    _mutable("timeout_seconds", Integer),
+    _mutable("next_due", _INSTANT, nullable=True),
+    _mutable("current", Text, nullable=True),
+    _mutable("claim", Text, nullable=True),
+    _mutable("claimed_until", _INSTANT, nullable=True),
+    _mutable("checks", BigInteger),
+    _mutable("failures", BigInteger),
+    _mutable("errors", BigInteger),
+    _mutable("seconds", Double),
+    _mutable("durations", ARRAY(BigInteger)),
+    _mutable("consecutive_failures", Integer),
+    _mutable("last_status", Text, nullable=True),
+    _mutable("last_severity", Text, nullable=True),
+    _mutable("last_at", _INSTANT, nullable=True),
+    _mutable("last_used", Integer, nullable=True),
+    _mutable("last_score", Double, nullable=True),
+    _mutable("violation", Text, nullable=True),
+)
+
 outbox = _table(
     "outbox",
     _key("id"),
@@ -363,6 +427,9 @@ GOVERNED = (
     legal_hold,
     hold_release,
     frozen_evidence,
+    contract_check,
+    contract_violation,
+    violation_resolution,
     outbox,
 )
 """The tables whose rows evidence speaks about, in an order that foreign keys allow."""

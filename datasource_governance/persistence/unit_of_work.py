@@ -14,6 +14,7 @@ from datasource_governance.errors import GovernanceError
 from datasource_governance.persistence.authority import PostgresAuthority
 from datasource_governance.persistence.chains import PostgresEvidence
 from datasource_governance.persistence.connection import Connection
+from datasource_governance.persistence.contracts import PostgresContracts
 from datasource_governance.persistence.deliveries import PostgresDeliveries
 from datasource_governance.persistence.holds import PostgresHolds
 from datasource_governance.persistence.outbox import PostgresOutbox
@@ -45,6 +46,7 @@ class PostgresUnitOfWork:
         self.publications = PostgresPublications(self._rows)
         self.retention = PostgresRetention(self._rows)
         self.holds = PostgresHolds(self._rows)
+        self.contracts = PostgresContracts(self._rows)
         self.authority = PostgresAuthority(self._rows)
         self.outbox = PostgresOutbox(self._rows)
         self.deliveries = PostgresDeliveries(self._rows)

@@ -17,13 +17,16 @@ from datasource_governance.domain.contract_check import (
 )
 from datasource_governance.domain.rule_outcome import Status
 
+DURATION_BUCKETS = (0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
+"""Upper bounds in seconds of how long checks take."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One check that is due and that nobody else runs until the claim lapses.
 
-    `planned_for` is its instant on the rhythm; None where it is due because something became
-    current, which is `materialization` then.
+    `planned_for` is its instant on the rhythm; None where it is due because `materialization`
+    became current. Both may be so at once.
     """
 
     id: str
@@ -31,6 +34,7 @@ class Claim:
     contract: str
     contract_hash: Sha256
     kind: CheckKind
+    interval: timedelta
     planned_for: datetime | None
     materialization: str | None
 
@@ -39,9 +43,10 @@ class Claim:
 class Watch:
     """How one kind of check of one contract stands: no evidence, but what metrics are made of.
 
-    `checks`, `failures`, `errors` and `seconds` are sums over all time, `durations` counts of checks
-    by the buckets of `DURATION_BUCKETS` and one more for longer ones. `last` are of the newest
-    check; all None before the first.
+    `next_due` is None where it is not watched any more. `checks`, `failures`, `errors` and
+    `seconds` are sums over all time, `durations` counts of checks by `DURATION_BUCKETS` and of
+    longer ones at last. `last_…` are of the newest check, None before the first. `violation` is the
+    id of the open one.
     """
 
     datasource: str
@@ -49,7 +54,8 @@ class Watch:
     contract_hash: Sha256
     kind: CheckKind
     interval: timedelta
-    next_due: datetime | None
+    timeout_seconds: int
+    next_due: datetime | None = None
     checks: int = 0
     failures: int = 0
     errors: int = 0
@@ -61,10 +67,7 @@ class Watch:
     last_at: datetime | None = None
     last_used: int | None = None
     last_score: float | None = None
-
-
-DURATION_BUCKETS = (0.1, 0.5, 1.0, 5.0, 30.0, 300.0)
-"""Upper bounds in seconds of how long checks take."""
+    violation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +86,11 @@ class DailyCount:
 class Contracts(Protocol):
     """Contracts that are watched, their checks and violations."""
 
-    def watch(self, watches: Collection[Watch], datasource: str, now: datetime) -> None:
+    def watch(self, datasource: str, watches: Collection[Watch], now: datetime) -> Sequence[str]:
         """Watch a datasource as these say and no other way; what is watched already goes on.
 
-        A new one, or one with another interval, is due at once. The datasource is locked.
+        A new one, or one with another interval, is due at once. Return the open violations of what
+        is not watched any more. The datasource is locked.
         """
         ...
 
@@ -94,69 +98,68 @@ class Contracts(Protocol):
         """Tell whether any check is due that nobody has claimed."""
         ...
 
-    def claim(self, now: datetime, until: datetime, limit: int) -> Sequence[Claim]:
-        """Claim up to `limit` checks that are due, the longest due first, until an instant.
+    def claim(self, claim: str, now: datetime, limit: int) -> Sequence[Claim]:
+        """Claim up to `limit` checks that are due, the longest due first.
 
-        What others claimed at the same time is passed over without waiting.
+        Each is claimed for as long as it may take, and a minute. What others claim at the same
+        time is passed over without waiting.
         """
         ...
 
-    def lock(self, claim: Claim, now: datetime) -> bool:
-        """Lock what was claimed; tell whether it is still this claim's. The datasource is locked."""
+    def still_claimed(self, claim: Claim) -> bool:
+        """Tell whether a claim is nobody else's by now, and lock its watch."""
         ...
 
-    def finish(self, claim: Claim, check: ContractCheck, next_due: datetime | None) -> None:
-        """Give a claim back; the next check of the rhythm is due then, if it was one of it."""
+    def give_back(self, claim: Claim, next_due: datetime | None) -> None:
+        """End a claim; the next check is due then, None leaves the rhythm as it is."""
         ...
 
-    def count(self, check: ContractCheck) -> None:
-        """Count a check in its watch, whatever it ran for."""
+    def lock(self, datasource: str, contract: str, kind: CheckKind) -> Watch | None:
+        """Return a watch, locked; the datasource is locked before."""
         ...
 
     def watches(self, datasource: str | None = None) -> Sequence[Watch]:
         """Return everything that is watched, ordered by datasource, contract and kind."""
         ...
 
-    def watch_of(self, contract: str, kind: CheckKind, datasource: str) -> Watch | None:
-        """Return one of them."""
-        ...
-
     def add(self, check: ContractCheck) -> None:
-        """Store a check."""
+        """Store a check, and count it in its watch."""
         ...
 
-    def open_violation(self, datasource: str, contract: str, kind: CheckKind) -> Violation | None:
-        """Return the open violation of a contract and kind, of which there is one at most."""
+    def add_violation(self, violation: Violation) -> None:
+        """Store a new violation, which is the open one of its watch."""
         ...
 
-    def violations(
-        self, datasource: str | None = None, *, open_only: bool = False, limit: int = 1000
-    ) -> Sequence[Violation]:
-        """Return violations, newest first."""
+    def resolve(self, violation: str, check: str | None, now: datetime) -> None:
+        """Record that a violation ended, and by which check; its watch has none open."""
+        ...
+
+    def violation(self, violation: str) -> Violation:
+        """Return a violation."""
+        ...
+
+    def open_violations(self, datasource: str | None = None) -> Sequence[Violation]:
+        """Return the violations that are open, newest first."""
+        ...
+
+    def violations(self, datasource: str | None = None, limit: int = 1000) -> Sequence[Violation]:
+        """Return violations, newest first, the open ones among them."""
         ...
 
     def violation_counts(self) -> Sequence[tuple[str, str, CheckKind, ViolationSeverity, int]]:
         """Return how many violations there ever were, by datasource, contract, kind, severity."""
         ...
 
-    def add_violation(self, violation: Violation) -> None:
-        """Store a new violation."""
-        ...
-
-    def resolve(self, violation: Violation, check: ContractCheck) -> None:
-        """Record that a check resolved a violation."""
-        ...
-
     def breaches_since(
         self, datasource: str, contract: str, kind: CheckKind, since: datetime
     ) -> int:
-        """Return how many checks since an instant found the contract broken."""
+        """Return how many checks that ended after an instant found the contract broken."""
         ...
 
     def outcomes_since(
         self, datasource: str, contract: str, kind: CheckKind, since: datetime
     ) -> tuple[int, int]:
-        """Return how many checks since an instant passed, and how many there were."""
+        """Return how many checks that ended after an instant passed, and how many there were."""
         ...
 
     def daily(self, since: date, datasource: str | None = None) -> Sequence[DailyCount]:

@@ -6,12 +6,9 @@ compiled SQL quote cells, and are not looked at.
 Source: SPEC section 14; facts on the quality plugin, 8.5, 8.6 and 8.8.
 """
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,12 +18,8 @@ from datasource_governance.domain.rules import Severity
 from datasource_governance.domain.strict_json import pointer
 from datasource_governance.domain.test_types import canonical_test_type
 from datasource_governance.errors import Problem, UnreadableSourceError
+from datasource_governance.quality.dbt_artifacts import Artifact, mapping, read_artifact
 
-Artifact = Path | Mapping[str, Any]
-"""A file that dbt wrote, or what is in it."""
-
-_VERSIONS: Final = MappingProxyType({"run-results": range(4, 7), "manifest": range(10, 13)})
-_SCHEMA = re.compile(r"https://schemas\.getdbt\.com/dbt/([a-z-]+)/v([0-9]{1,4})\.json")
 _STATUSES: Final = MappingProxyType(
     {
         "pass": Status.PASSED,
@@ -81,7 +74,9 @@ class _Result:
     failures: int
 
 
-def read_dbt_results(run_results: Artifact, manifest: Artifact) -> QualityCheckResult:
+def read_dbt_results(
+    run_results: Artifact, manifest: Artifact, model: str | None = None
+) -> QualityCheckResult:
     """Return the outcome of every enabled test of a dbt project, in the order of its manifest.
 
     A test's id is `rule_id` of its `meta`, else dbt's unique id; its type is canonical where that
@@ -93,6 +88,7 @@ def read_dbt_results(run_results: Artifact, manifest: Artifact) -> QualityCheckR
     Args:
         run_results: `run_results.json`, versions 4 to 6.
         manifest: `manifest.json` of the same project, versions 10 to 12.
+        model: The name of a model, to return only the tests about it, those between models too.
 
     Raises:
         UnreadableSourceError: with everything that is wrong: an artifact that is missing, no JSON
@@ -100,13 +96,13 @@ def read_dbt_results(run_results: Artifact, manifest: Artifact) -> QualityCheckR
             repeated, and values that dbt does not write.
     """
     problems: list[Problem] = []
-    ran = _document(run_results, "run-results", problems)
-    known = _document(manifest, "manifest", problems)
+    ran = read_artifact(run_results, "run-results", problems)
+    known = read_artifact(manifest, "manifest", problems)
     if problems:
         raise UnreadableSourceError("dbt results", problems)
     tests = dict(_tests(known, problems))
     results = dict(_results(ran, problems))
-    version = _mapping(ran.get("metadata")).get("dbt_version")
+    version = mapping(ran.get("metadata")).get("dbt_version")
     if not isinstance(version, str):
         problems.append(_invalid("no version of dbt", "metadata", "dbt_version"))
     problems += _unknown(tests, results)
@@ -116,67 +112,45 @@ def read_dbt_results(run_results: Artifact, manifest: Artifact) -> QualityCheckR
     return QualityCheckResult(
         provider="dbt",
         provider_version=str(version),
-        checks=tuple(_outcome(test, results.get(name)) for name, test in tests.items()),
+        checks=tuple(
+            _outcome(test, results.get(name))
+            for name, test in tests.items()
+            if model is None or _is_about(mapping(known["nodes"])[name], model)
+        ),
     )
 
 
-def _document(artifact: Artifact, kind: str, problems: list[Problem]) -> Mapping[str, Any]:
-    if isinstance(artifact, Path):
-        document, problem = _parsed(artifact)
-    else:
-        document, problem = artifact, None
-    content = _mapping(document)
-    problem = problem or _version_problem(content, kind)
-    if problem is not None:
-        problems.append(problem)
-    return content
-
-
-def _parsed(path: Path) -> tuple[object, Problem | None]:
-    """Return the content of a file; errors of the parser hold all of it, and end here."""
-    try:
-        return json.loads(path.read_bytes()), None
-    except OSError:
-        return None, Problem(kind="not_found", message=f"{path} cannot be read")
-    except (ValueError, RecursionError):
-        return None, Problem(kind="invalid_json", message=f"{path} is not JSON")
-
-
-def _version_problem(document: Mapping[str, Any], kind: str) -> Problem | None:
-    named = _mapping(document.get("metadata")).get("dbt_schema_version")
-    found = _SCHEMA.fullmatch(named) if isinstance(named, str) else None
-    versions = _VERSIONS[kind]
-    if found and found[1] == kind and int(found[2]) in versions:
-        return None
-    what = f"{found[1]} of version {found[2]}" if found else "no artifact of dbt"
-    message = f"{what}, where {kind} of versions {versions[0]} to {versions[-1]} are read"
-    return Problem(kind="unsupported_version", message=message)
+def _is_about(test: Mapping[str, Any], model: str) -> bool:
+    """Tell whether a test reads a model, a seed or a source of that name."""
+    read = mapping(test.get("depends_on")).get("nodes")
+    nodes = [test.get("attached_node"), *(read if isinstance(read, list) else [])]
+    return any(str(node).split(".")[-1] == model for node in nodes)
 
 
 def _tests(manifest: Mapping[str, Any], problems: list[Problem]) -> Iterator[tuple[str, _Test]]:
     """Yield the enabled tests by their unique ids."""
-    for name, node in _mapping(manifest.get("nodes")).items():
-        config = _mapping(_mapping(node).get("config"))
-        if _mapping(node).get("resource_type") == "test" and config.get("enabled") is not False:
+    for name, node in mapping(manifest.get("nodes")).items():
+        config = mapping(mapping(node).get("config"))
+        if mapping(node).get("resource_type") == "test" and config.get("enabled") is not False:
             yield name, _test(name, node, config, problems)
 
 
 def _test(
     name: str, node: Mapping[str, Any], config: Mapping[str, Any], problems: list[Problem]
 ) -> _Test:
-    metadata = _mapping(node.get("test_metadata"))
+    metadata = mapping(node.get("test_metadata"))
     called = ".".join(str(part) for part in _qualified(metadata)) or str(node.get("name"))
     severity = _SEVERITIES.get(str(config.get("severity", "error")).lower())
     if severity is None:
         problems.append(_invalid("severity is neither error nor warn", "nodes", name, "config"))
-    own_id = {**_mapping(node.get("meta")), **_mapping(config.get("meta"))}.get("rule_id", name)
+    own_id = {**mapping(node.get("meta")), **mapping(config.get("meta"))}.get("rule_id", name)
     if not isinstance(own_id, str) or not own_id:
         problems.append(_invalid("rule_id is not a text", "nodes", name, "config", "meta"))
     return _Test(
         id=str(own_id),
         type=canonical_test_type(called) if metadata else called,
         severity=severity or Severity.ERROR,
-        fields=_fields(node.get("column_name"), _mapping(metadata.get("kwargs"))),
+        fields=_fields(node.get("column_name"), mapping(metadata.get("kwargs"))),
         counts_failures=config.get("fail_calc", "count(*)") == "count(*)",
         finds_rows=config.get("limit") is None and (not metadata or called in _OF_ROWS),
     )
@@ -208,7 +182,7 @@ def _results(
     if not isinstance(listed, list):
         problems.append(_invalid("no list of results", "results"))
         return
-    entries = [(place, _mapping(entry)) for place, entry in enumerate(listed)]
+    entries = [(place, mapping(entry)) for place, entry in enumerate(listed)]
     named = [(place, str(entry.get("unique_id")), entry) for place, entry in entries]
     tests = [one for one in named if one[1].startswith("test.")]
     problems += _repeated("unique_id", (name for _, name, _ in tests))
@@ -266,8 +240,3 @@ def _repeated(what: str, ids: Iterable[str]) -> Iterator[Problem]:
 
 def _invalid(message: str, *place: str | int) -> Problem:
     return Problem(kind="invalid_value", message=message, pointer=pointer(*place))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    """Return an object of a document, an empty one where there is something else."""
-    return value if isinstance(value, Mapping) else {}

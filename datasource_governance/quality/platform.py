@@ -53,8 +53,19 @@ class Platform:
         """
         if self.manifest is None:
             return provider(NATIVE)
+        return self.plugin_for(self.manifest.timeout_seconds)
+
+    def plugin_for(self, timeout_seconds: int) -> DataQualityPlugin:
+        """Return the quality provider for checks that may take so long; a manifest may allow less.
+
+        Raises:
+            InvalidArgumentError: as `plugin`.
+        """
+        if self.manifest is None:
+            return provider(NATIVE, PluginConfiguration(timeout_seconds=timeout_seconds))
         configuration = PluginConfiguration(
-            timeout_seconds=self.manifest.timeout_seconds, options=self.manifest.options
+            timeout_seconds=min(timeout_seconds, self.manifest.timeout_seconds),
+            options=self.manifest.options,
         )
         return provider(self.manifest.provider, configuration)
 

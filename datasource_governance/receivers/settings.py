@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from datasource_governance.domain.canonical import Json
-from datasource_governance.domain.event import EVENT_TYPES
+from datasource_governance.domain.event import EVENT_TYPES, TOLD_TYPES
 from datasource_governance.domain.policy_keys import (
     Constraint,
     Key,
@@ -198,7 +198,7 @@ def _receiver(
         item=Tag(EVENT_TYPES, "invalid_value"), expected="a list of event types", minimum=1
     )
     return Record(
-        keys=(_NAME, Key("events", types, default=EVENT_TYPES), Key("since", _Instant()), *keys),
+        keys=(_NAME, Key("events", types, default=TOLD_TYPES), Key("since", _Instant()), *keys),
         build=lambda name, events, since, **given: Subscription(
             name=name, transport=build(**given), events=frozenset(events), since=since
         ),

@@ -15,10 +15,15 @@ from datasource_governance.domain.quality_policy import QualityPolicy
 from datasource_governance.domain.quality_provider import EVALUATOR_VERSION, beside_native
 from datasource_governance.domain.retention_policy import RetentionPolicy
 from datasource_governance.domain.subjects import apply_subject
-from datasource_governance.domain.target import Target
+from datasource_governance.domain.target import Target, beside_none
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
+from datasource_governance.services.contracts import (
+    check_contract_versions,
+    contract_versions,
+    watch_contracts,
+)
 from datasource_governance.services.recording import record
 
 
@@ -41,7 +46,8 @@ def apply_datasource(
     A policy change writes nothing on stages: those bound to another policy become outdated.
 
     Raises:
-        GuardError: `not_authorised`, an attestation's codes, or `kind_changed`.
+        GuardError: `not_authorised`, an attestation's codes, `kind_changed` or
+            `contract_version_too_low`.
     """
     with work:
         before = work.datasources.find(declaration.id)
@@ -57,12 +63,15 @@ def apply_datasource(
             now=now,
         )
         authorise(work, author, Role.ADMINISTRATOR, declaration.id if before else None)
+        check_contract_versions(work, before, declaration.contracts)
         if before is None:
             work.datasources.add(after)
         else:
             work.datasources.change(after, revision=before.revision)
         for version in _versions(declaration, attestation.id, now):
             work.datasources.add_policy(version)
+        if after.contracts or (before and before.contracts):
+            watch_contracts(work, declaration.id, declaration.contracts, now)
         _record(work, after, author, now)
         work.commit()
     return Applied(target=after, changed=True)
@@ -99,6 +108,7 @@ def _declared(
         artifact_evaluation=declaration.artifact_evaluation,
         allow_supplied_policy=declaration.allow_supplied_policy,
         evaluator_version=evaluator_version,
+        contracts=tuple(sorted((one.id, one.hash) for one in declaration.contracts)),
     )
 
 
@@ -108,7 +118,7 @@ def _versions(declaration: Datasource, attestation_id: str, now: datetime) -> li
         (PolicyKind.APPROVAL, declaration.approval_policy),
         (PolicyKind.RETENTION, declaration.retention_policy),
     ]
-    return [
+    recorded = [
         PolicyVersion(
             datasource=declaration.id,
             kind=kind,
@@ -121,6 +131,7 @@ def _versions(declaration: Datasource, attestation_id: str, now: datetime) -> li
         for kind, policy in policies
         if policy is not None
     ]
+    return recorded + contract_versions(declaration.id, declaration.contracts, attestation_id, now)
 
 
 def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) -> None:
@@ -132,6 +143,7 @@ def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) ->
         "artifact_evaluation": target.artifact_evaluation,
         "allow_supplied_policy": target.allow_supplied_policy,
         **beside_native(target.evaluator_version),
+        **beside_none(target.contracts),
         "author": author,
     }
     record(

@@ -76,11 +76,15 @@ def read_current(
         NotFoundError: nothing is current yet, or the datasource has no such materialization.
         InvalidArgumentError: columns are repeated, or no fields of it.
         GuardError: `not_authorised` for an actor without a steward's grant, `payload_too_large`,
-            `payload_purged`, `payload_altered` when the payload is not what was made current.
+            `payload_purged`, `payload_altered` when the payload is not what was made current,
+            `contract_violated` while a contract that blocks is broken, unless a materialization is
+            named.
     """
     with work:
         authorise(work, actor, Role.STEWARD, datasource)
         materialization = _found(work, datasource, wanted)
+        if wanted.materialization is None:
+            _check_contracts(work, datasource)
         _check_retained(work, materialization)
         _check_columns(materialization, wanted.columns)
         if bounds is not None:
@@ -152,6 +156,18 @@ def _check_retained(work: UnitOfWork, materialization: Materialization) -> None:
         materialization=materialization.id,
         plan=plan,
     )
+
+
+def _check_contracts(work: UnitOfWork, datasource: str) -> None:
+    blocking = [one for one in work.contracts.open_violations(datasource) if one.is_blocking]
+    if blocking:
+        told = "; ".join(f"{one.contract}, {one.kind}: {one.message}" for one in blocking)
+        raise GuardError(
+            f"contracts of datasource {datasource!r} that block readers are broken: {told}; name "
+            "a materialization to read it all the same, or restore what is promised",
+            code="contract_violated",
+            violations=tuple(one.id for one in blocking),
+        )
 
 
 def _check_columns(materialization: Materialization, columns: Sequence[str] | None) -> None:

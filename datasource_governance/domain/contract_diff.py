@@ -1,0 +1,5 @@
+"""PLACEHOLDER until the real one is there: overwrite this file."""
+
+
+def check_version(before, after):
+    return None
