@@ -64,9 +64,10 @@ TWO_APPROVALS = {"version": "v2", "required": True, "required_approvals": 2}
 
 
 def triggers_of(table: str) -> tuple[str, ...]:
-    """Return the triggers that protect a table of the schema."""
+    """Return the triggers of a table of the schema, nearly all of which protect it."""
+    moved = ("current_moved",) if table in ("datasource", "current_partition") else ()
     purged = ("disposed_of",) if table.endswith("_payload") else ()
-    return ("append_only", *purged, "no_truncate")
+    return ("append_only", *moved, *purged, "no_truncate")
 
 
 @dataclass

@@ -208,11 +208,7 @@ def live_data(
             )
         return TableData(url=url, named=contract.table, timeout_seconds=timeout_seconds)
     with application.work() as work:
-        target = work.datasources.get(datasource)
+        # The newest revision is what is current, or is in its partition.
         newest = work.materializations.page(datasource, before=None, limit=1)
-        found = work.materializations.get(target.current) if target.current else None
-    return CurrentData(
-        application=application,
-        datasource=datasource,
-        found=found or next(iter(newest), None),
-    )
+    found = next(iter(newest), None)
+    return CurrentData(application=application, datasource=datasource, found=found)

@@ -7,10 +7,13 @@ from datasource_governance.domain.approval import Verdict
 from datasource_governance.domain.hold import HoldScope
 from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
 from datasource_governance.domain.producer_evidence import ProducerEvidence
+from datasource_governance.domain.rule_outcome import Status
+from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance.services.delivering import deliver
 from datasource_governance.services.retention import PlanRequest, plan_retention
 from datasource_governance.web.gateway import Gateway
 from datasource_governance_tests.builders import quality_policy, rule
+from datasource_governance_tests.domain.contracts import odcs
 from datasource_governance_tests.launches import (
     publication_launch,
     retention_launch,
@@ -34,6 +37,7 @@ from datasource_governance_tests.world import ONE_ROW_AT_LEAST, World
 ONE_APPROVAL = {"version": "v1", "required": True, "required_approvals": 1}
 EXPIRING = {**ONE_APPROVAL, "version": "v2", "expires_after_hours": 72}
 TWO_ROWS_AT_LEAST = {"version": "v2", "rules": [{"id": "r", "type": "row_count", "minimum": 2}]}
+AWAY = {"property": "table", "value": {"url_variable": "NOT_SET", "table": "orders"}}
 FOR_A_YEAR = {"version": "v1", "enabled": True, "stage_days": 365}
 
 
@@ -47,6 +51,7 @@ def tell(world: World) -> None:
     _refresh(World(world.application, world.database, "feeds"))
     _retain_and_destroy(World(world.application, world.database, "records"), gateway)
     _publish(world)
+    _watch(World(world.application, world.database, "promised"))
     _deliver_in_vain(world)
 
 
@@ -119,6 +124,20 @@ def _publish(world: World) -> None:
         stage = work.stages.get(made.stage)
     outputs.decide("approver-1", stage)
     outputs.promote(stage)
+
+
+def _watch(promised: World) -> None:
+    """Let contracts hold, break, hold again, and end while they are broken."""
+    contracts = [odcs(), odcs(id="absent", customProperties=[AWAY])]
+    promised.declare(kind="published", contracts=contracts)
+    promised.publish()
+    monitor = Monitor(application=promised.application, environment={})
+    assert {check.status for check in monitor.run_due()} >= {Status.PASSED, Status.ERROR}
+    promised.declare(kind="published", contracts=[contracts[0]])
+    outputs = {"first": {"id": [1], "more": [1]}, "second": {"id": [1]}}
+    for partition, columns in outputs.items():
+        promised.publish(pa.table(columns), key=partition, partition=partition)
+        assert [*monitor.run_due()]
 
 
 def _deliver_in_vain(world: World) -> None:

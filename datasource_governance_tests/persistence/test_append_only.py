@@ -27,6 +27,8 @@ CHANGED = {
     "BOOLEAN": "NOT {0}",
     "BIGINT": "{0} + 1",
     "INTEGER": "{0} + 1",
+    "DOUBLE PRECISION": "{0} + 1",
+    "BIGINT[]": "{0} || 1",
     "TIMESTAMP WITH TIME ZONE": "{0} + interval '1 microsecond'",
 }
 NOT_PERMITTED = "42501"

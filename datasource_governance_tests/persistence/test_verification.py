@@ -32,7 +32,7 @@ def test_everything_of_the_tenant_is_counted(told_world):
     verification = told_world.verification()
 
     assert verification.holds
-    assert (verification.chains, verification.entries) == (6, rows["evidence"])
+    assert (verification.chains, verification.entries) == (8, rows["evidence"])
     assert verification.rows == sum(rows[table.name] for table in tables.GOVERNED)
     assert {head.chain for head in verification.heads} == {
         "tenant",
@@ -40,7 +40,9 @@ def test_everything_of_the_tenant_is_counted(told_world):
         "datasource/countries",
         "datasource/feeds",
         "datasource/outputs",
+        "datasource/promised",
         "datasource/records",
+        "monitor/promised",
     }
 
 

@@ -81,6 +81,8 @@ CREATE TRIGGER current_moved AFTER UPDATE OF current_materialization ON datasour
     EXECUTE FUNCTION check_contracts('id', 'current_materialization');
 CREATE TRIGGER current_moved AFTER INSERT OR UPDATE OF materialization ON current_partition
     FOR EACH ROW EXECUTE FUNCTION check_contracts('datasource', 'materialization');
+ALTER TABLE datasource ENABLE ALWAYS TRIGGER current_moved;
+ALTER TABLE current_partition ENABLE ALWAYS TRIGGER current_moved;
 """
 
 POLICIES = """
