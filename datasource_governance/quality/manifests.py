@@ -11,7 +11,7 @@ from datasource_governance.domain.manifest_layers import resolve_layers
 from datasource_governance.domain.platform_manifest import PlatformManifest
 from datasource_governance.domain.strict_json import MAXIMUM_DOCUMENT_BYTES, read_json
 from datasource_governance.errors import InvalidPolicyError, Problem
-from datasource_governance.quality.yaml_documents import json_from_yaml
+from datasource_governance.yaml_documents import json_from_yaml
 
 MAXIMUM_LAYERS = 10
 _YAML = frozenset({".yaml", ".yml"})

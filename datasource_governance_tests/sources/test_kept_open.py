@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+from pathlib import Path
 
 import pytest
 
@@ -84,9 +85,9 @@ def test_it_is_open_for_as_long_as_there_is_a_view(path):
 
 
 def descriptors_of(path):
-    """Those of this process that are of the file; others may take the number of one that closed."""
-    file = os.stat(path)
-    return [one for one in os.listdir("/dev/fd") if is_of(int(one), file)]
+    """Those of this process that are of the file: others may take the number of a closed one."""
+    file = path.stat()
+    return [one for one in Path("/dev/fd").iterdir() if is_of(int(one.name), file)]
 
 
 def is_of(descriptor, file):

@@ -59,7 +59,7 @@ class LiveTable:
         """
         latest = f"max(CAST({quoted(column)} AS timestamptz))"
         age = f"extract(epoch FROM (now() - {latest})) / {float(allowed_seconds)!r}"
-        # Without a row there is no age: a null alone would leave `greatest` with its other argument.
+        # Without a row there is no age, of which `greatest` would make 0.
         share = (
             f"CASE WHEN {latest} IS NOT NULL"
             f" THEN floor(least(greatest(100 * {age}, 0), {_MOST_PERCENT})) END"

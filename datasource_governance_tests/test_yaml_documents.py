@@ -2,7 +2,7 @@ import pytest
 
 from datasource_governance.domain.strict_json import MAXIMUM_DOCUMENT_BYTES, parse_json
 from datasource_governance.errors import InvalidPolicyError
-from datasource_governance.quality.yaml_documents import json_from_yaml
+from datasource_governance.yaml_documents import json_from_yaml
 
 
 def read(text):
