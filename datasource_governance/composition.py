@@ -240,7 +240,7 @@ class Application:
 
         if self.settings.receivers is None:
             return ()
-        return read_receivers(self.settings.receivers, self.settings.dagster_url)
+        return read_receivers(self.settings.receivers, self.settings.dagster_url, self.work)
 
     def delivery_folder(self, declaration: Datasource) -> Path:
         """Return the folder of a datasource's deliveries; a relative one is below the state.

@@ -16,11 +16,12 @@ from typing_extensions import override
 from datasource_governance.domain.quality_check import QualityCheckResult
 from datasource_governance.domain.rules import Severity
 from datasource_governance.domain.validation import RuleOutcome, Status
+from datasource_governance.lineage import facets
+from datasource_governance.lineage.facets import PRODUCER, Asserted, Facets
 
 if TYPE_CHECKING:
     from openlineage.client.client import OpenLineageClient
 
-PRODUCER = "https://pypi.org/project/datasource-governance"
 _JOB_TYPE = "QUALITY_CHECK"
 
 
@@ -98,26 +99,22 @@ class OpenLineageEmitter(LineageEmitter):
     @override
     def finished(self, run: CheckRun, result: QualityCheckResult | None) -> None:
         if result is None:
-            facets = {"errorMessage": _error("the checks could not be executed")}
-            self._client.emit(self._event(run, "FAIL", {}, facets))
+            failed_facets = facets.error_message("the checks could not be executed")
+            self._client.emit(self._event(run, "FAIL", {}, failed_facets))
             return
         failed = [check for check in result.checks if _fails(check)]
         if not failed and result.checks:
             self._client.emit(self._event(run, "COMPLETE", _assertions(result), {}))
             return
         message = f"{len(failed)} of {len(result.checks)} rules do not hold or were not evaluated"
-        facets = {"errorMessage": _error(message)}
-        self._client.emit(self._event(run, "FAIL", _assertions(result), facets))
+        told = facets.error_message(message)
+        self._client.emit(self._event(run, "FAIL", _assertions(result), told))
 
     def _event(
         self, run: CheckRun, state: str, input_facets: dict[str, Any], run_facets: dict[str, Any]
     ) -> Any:  # noqa: ANN401 - of a library that is imported when it is needed
         from openlineage.client.event_v2 import InputDataset, Job, Run, RunEvent, RunState
-        from openlineage.client.facet_v2 import job_type_job
 
-        kind = job_type_job.JobTypeJobFacet(
-            processingType="BATCH", integration="DAGSTER", jobType=_JOB_TYPE, producer=PRODUCER
-        )
         dataset = run.dataset
         return RunEvent(
             eventType=RunState[state],
@@ -127,7 +124,7 @@ class OpenLineageEmitter(LineageEmitter):
             job=Job(
                 namespace=self._job_namespace,
                 name=f"quality_check.{dataset.name}",
-                facets={"jobType": kind},
+                facets=facets.job_type(_JOB_TYPE),
             ),
             inputs=[
                 InputDataset(
@@ -138,36 +135,20 @@ class OpenLineageEmitter(LineageEmitter):
         )
 
 
-def _assertions(result: QualityCheckResult) -> dict[str, Any]:
-    from openlineage.client.facet_v2 import data_quality_assertions_dataset as facet
-
-    assertions = [
-        facet.Assertion(
-            assertion=check.type,
-            success=check.status is Status.PASSED,
-            column=check.fields[0] if len(check.fields) == 1 else None,
-            severity="error" if check.severity is Severity.ERROR else "warn",
+def _assertions(result: QualityCheckResult) -> Facets:
+    return facets.assertions(
+        Asserted(
             name=check.id,
-            expected=None if check.affected is None else "0",
-            actual=None if check.affected is None else str(check.affected),
+            type=check.type,
+            success=check.status is Status.PASSED,
+            is_error=check.severity is Severity.ERROR,
+            fields=check.fields,
+            affected=check.affected,
         )
         for check in result.checks
-    ]
-    return {
-        "dataQualityAssertions": facet.DataQualityAssertionsDatasetFacet(
-            assertions=assertions, producer=PRODUCER
-        )
-    }
+    )
 
 
 def _fails(check: RuleOutcome) -> bool:
     is_error = check.severity is Severity.ERROR
     return check.status is Status.ERROR or (check.status is Status.FAILED and is_error)
-
-
-def _error(message: str) -> Any:  # noqa: ANN401 - of a library that is imported when it is needed
-    from openlineage.client.facet_v2 import error_message_run
-
-    return error_message_run.ErrorMessageRunFacet(
-        message=message, programmingLanguage="PYTHON", producer=PRODUCER
-    )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,7 +25,9 @@ from datasource_governance.domain.policy_keys import (
 )
 from datasource_governance.domain.policy_values import Choice, ListOf, Place, Text, Whole
 from datasource_governance.errors import InvalidArgumentError
-from datasource_governance.receivers import entry_point, file, mail, webhook
+from datasource_governance.lineage.events import DEFAULT_NAMESPACE, LINEAGE_TYPES
+from datasource_governance.ports import UnitOfWork
+from datasource_governance.receivers import entry_point, file, mail, openlineage, webhook
 from datasource_governance.receivers.subscription import Subscription, Transport
 from datasource_governance.settings_files import is_loopback, read_secret, read_toml
 
@@ -33,17 +36,21 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - what Standard Webhooks puts before a se
 _SECRET_BYTES = range(24, 65)
 
 
-def read_receivers(path: Path, public_url: str) -> tuple[Subscription, ...]:
+def read_receivers(
+    path: Path, public_url: str, work: Callable[[], UnitOfWork]
+) -> tuple[Subscription, ...]:
     """Read the settings file.
 
     Relative paths in it are below its own directory. `public_url` is where browsers reach the
-    governed webserver, for the links that people get.
+    governed webserver, for the links that people get. With `work` a receiver looks up what an event
+    is about.
 
     Raises:
         InvalidPolicyError: with everything that is wrong with the file and the secrets it names.
         InvalidArgumentError: when it cannot be read.
     """
-    return read_document(_settings(path.parent, public_url), read_toml(path), what=str(path))
+    settings = _settings(path.parent, public_url, work)
+    return read_document(settings, read_toml(path), what=str(path))
 
 
 _TEXT = Text(expected="a printable text that is not blank")
@@ -145,7 +152,32 @@ class _Together:
             place.report("missing_key", "user and password_file are given together", "user")
 
 
-def _settings(base: Path, public_url: str) -> Record[tuple[Subscription, ...]]:
+@dataclass(frozen=True, slots=True)
+class _LineageTransport:
+    """The configuration of a transport, as openlineage-python has it, with its secret in a file."""
+
+    base: Path
+    expected: str = "a table with a type, and what that transport needs"
+
+    def read(self, value: Json, place: Place) -> Mapping[str, object] | None:
+        if not isinstance(value, dict):
+            return place.refuse(self, value)
+        place.at("type").read(Tag(openlineage.TRANSPORTS, "invalid_value"), value.get("type"))
+        if find_spec("openlineage") is None:
+            message = (
+                "openlineage-python is not installed: pip install 'datasource-governance[lineage]'"
+            )
+            place.report("invalid_value", message)
+        given = {name: one for name, one in value.items() if name != "api_key_file"}
+        if "api_key_file" in value:
+            secret = _Secret(self.base).read(value["api_key_file"], place.at("api_key_file"))
+            given["auth"] = {"type": "api_key", "apiKey": secret}
+        return given
+
+
+def _settings(
+    base: Path, public_url: str, work: Callable[[], UnitOfWork]
+) -> Record[tuple[Subscription, ...]]:
     records = {
         "webhook": _receiver(
             Key("url", _Url(), required=True),
@@ -163,6 +195,12 @@ def _settings(base: Path, public_url: str) -> Record[tuple[Subscription, ...]]:
         ),
         "file": _receiver(
             Key("path", _TEXT, required=True), build=lambda path: file.File(path=base / path)
+        ),
+        "openlineage": _receiver(
+            Key("namespace", _TEXT, default=DEFAULT_NAMESPACE),
+            Key("transport", _LineageTransport(base), required=True),
+            build=lambda **given: openlineage.OpenLineage(work=work, **given),
+            events=LINEAGE_TYPES,
         ),
         "entry_point": _receiver(
             Key("callable", _EntryPoint(), required=True),
@@ -191,14 +229,20 @@ def _settings(base: Path, public_url: str) -> Record[tuple[Subscription, ...]]:
 
 
 def _receiver(
-    *keys: Key, build: Callable[..., Transport], constraints: tuple[Constraint, ...] = ()
+    *keys: Key,
+    build: Callable[..., Transport],
+    constraints: tuple[Constraint, ...] = (),
+    events: tuple[str, ...] = TOLD_TYPES,
 ) -> Record[Subscription]:
-    """Return the table of one kind: its own keys, and those that every receiver has."""
+    """Return the table of one kind: its own keys, and those that every receiver has.
+
+    `events` are those that it gets where the settings name none.
+    """
     types = ListOf(
         item=Tag(EVENT_TYPES, "invalid_value"), expected="a list of event types", minimum=1
     )
     return Record(
-        keys=(_NAME, Key("events", types, default=TOLD_TYPES), Key("since", _Instant()), *keys),
+        keys=(_NAME, Key("events", types, default=events), Key("since", _Instant()), *keys),
         build=lambda name, events, since, **given: Subscription(
             name=name, transport=build(**given), events=frozenset(events), since=since
         ),

@@ -6,14 +6,22 @@ from datetime import UTC, datetime
 
 import pytest
 
-from datasource_governance.domain.event import EVENT_TYPES
+from datasource_governance.domain.event import TOLD_TYPES
 from datasource_governance.errors import InvalidArgumentError, InvalidPolicyError
+from datasource_governance.lineage.events import LINEAGE_TYPES
 from datasource_governance.receivers.file import File
 from datasource_governance.receivers.mail import Mail, Security
+from datasource_governance.receivers.openlineage import patient
 from datasource_governance.receivers.settings import MAXIMUM_RECEIVERS, read_receivers
 from datasource_governance.receivers.webhook import Webhook
 
 URL = "https://governance.example"
+
+
+def no_database():
+    raise AssertionError("reading settings needs no database")
+
+
 SECRET = bytes(range(24))
 WEBHOOK = """
 [[receiver]]
@@ -36,6 +44,16 @@ password_file = "mail.secret"
 events = ["datasource.stage.created"]
 since = "2026-12-01T00:00:00Z"
 """
+LINEAGE = """
+[[receiver]]
+name = "catalogue"
+kind = "openlineage"
+namespace = "ours"
+[receiver.transport]
+type = "http"
+url = "https://marquez.example"
+api_key_file = "mail.secret"
+"""
 FILE = '[[receiver]]\nname = "archive"\nkind = "file"\npath = "events.jsonl"\n'
 
 
@@ -55,7 +73,7 @@ def read(tmp_path):
 
     def read(text: str):
         (tmp_path / "receivers.toml").write_text(text)
-        return read_receivers(tmp_path / "receivers.toml", URL)
+        return read_receivers(tmp_path / "receivers.toml", URL, no_database)
 
     return read
 
@@ -70,7 +88,7 @@ def pointers(read, text) -> list[str]:
 def test_everything_can_be_said(read, tmp_path):
     chat, approvers, archive = read(WEBHOOK + MAIL + FILE)
 
-    assert (chat.name, chat.events, chat.since) == ("chat", frozenset(EVENT_TYPES), None)
+    assert (chat.name, chat.events, chat.since) == ("chat", frozenset(TOLD_TYPES), None)
     assert chat.transport == Webhook(
         url="https://chat.example/hooks/1?room=a", secret=SECRET, public_url=URL
     )
@@ -192,4 +210,33 @@ def test_somebody_has_to_be_named_and_not_too_many(read):
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InvalidArgumentError):
-        read_receivers(tmp_path / "missing.toml", URL)
+        read_receivers(tmp_path / "missing.toml", URL, no_database)
+
+
+def test_a_lineage_receiver_gets_what_is_lineage_through_the_named_transport(read):
+    (found,) = read(LINEAGE)
+
+    assert found.events == frozenset(LINEAGE_TYPES)
+    assert found.transport.namespace == "ours"
+    assert found.transport.transport["auth"] == {"type": "api_key", "apiKey": "zq-password"}
+    assert "zq-password" not in repr(found)
+    patiently = patient(found.transport.transport)
+    assert (patiently["retry"], patiently["timeout"]) == ({"total": 0}, 4.0)
+
+
+@pytest.mark.parametrize(
+    "transport", ['type = "async_http"', 'type = "nothing"', 'url = "https://marquez.example"']
+)
+def test_a_transport_that_does_not_tell_what_was_taken_is_refused(read, transport):
+    head = '[[receiver]]\nname = "catalogue"\nkind = "openlineage"\n[receiver.transport]\n'
+    with pytest.raises(InvalidPolicyError) as caught:
+        read(head + transport)
+    assert [one.pointer for one in caught.value.problems] == ["/receiver/0/transport/type"]
+
+
+def test_inner_transports_of_a_composite_are_patient_and_fail_together():
+    inner = {"type": "http", "url": "https://marquez.example"}
+    found = patient({"type": "composite", "transports": {"a": inner}})
+    assert found["continue_on_failure"] is False
+    assert found["transports"]["a"]["retry"] == {"total": 0}
+    assert "retry" not in inner

@@ -1,0 +1,1 @@
+"""What happened here, as OpenLineage events."""
