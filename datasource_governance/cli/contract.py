@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from datasource_governance.cli import contract_documents
+from datasource_governance.cli import contract_documents, contract_report
 from datasource_governance.cli.output import JsonOption, console, instant, print_json
 from datasource_governance.cli.render import coloured
 from datasource_governance.cli.session import application
@@ -22,6 +22,7 @@ from datasource_governance.errors import EXIT_NO
 from datasource_governance.ports.contracts import Watch
 
 app = typer.Typer(help="Contracts: what consumers are promised.", no_args_is_help=True)
+app.command()(contract_report.report)
 app.command()(contract_documents.lint)
 app.command()(contract_documents.diff)
 app.command("import")(contract_documents.import_)

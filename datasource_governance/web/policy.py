@@ -125,6 +125,7 @@ ROUTES: Mapping[str, Need | None] = MappingProxyType(
         "/notebook": None,
         "/dagit/notebook": None,
         "/report_asset_": None,
+        "/governance/metrics": Need(roles=READERS),
     }
 )
 """Needs of Dagster's routes by the beginning of their paths. None: nobody; all others: readers."""

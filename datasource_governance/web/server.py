@@ -35,11 +35,13 @@ from datasource_governance.settings_files import read_secret
 from datasource_governance.web.accounts import Accounts
 from datasource_governance.web.actor_tokens import ActorTokens
 from datasource_governance.web.authority import RememberedGrants
+from datasource_governance.web.contracts import contract_pages
 from datasource_governance.web.gate import HEALTH, Gate, answer
 from datasource_governance.web.gateway import Gateway
 from datasource_governance.web.identity import Authenticator
 from datasource_governance.web.launcher import RequestLauncher
 from datasource_governance.web.messages import MAXIMUM_BODY_BYTES
+from datasource_governance.web.metrics import Scraped, metrics_route
 from datasource_governance.web.mutations import GraphQLGate
 from datasource_governance.web.policy import Launch
 from datasource_governance.web.redaction import Redaction
@@ -131,7 +133,8 @@ def governed_app(
     health = Route(HEALTH, _health, methods=["GET"])
     remembered = RememberedGrants(application.work, clock)
     find_run = partial(_find_run, context.instance)
-    routes = [health, *sign_in.routes, *pages]
+    metrics = metrics_route(application)
+    routes = [health, *sign_in.routes, metrics, *contract_pages(application), *pages]
     webserver = GovernedWebserver(context, routes, Redaction(remembered, find_run))
     gate = Gate(
         webserver.create_asgi_app(exception_handlers={GovernanceError: _answer}),
@@ -142,7 +145,7 @@ def governed_app(
         partial(RequestLauncher, gateway=gateway, work=application.work),
     )
     session = SessionMiddleware(
-        gate,
+        Scraped(gate, metrics, settings.metrics_token),
         secret_key=session_key(settings.session_key_file),
         # The prefix holds a browser to sending it to this host alone, over TLS.
         session_cookie="__Host-governance" if settings.is_secure else "governance",

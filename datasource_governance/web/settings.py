@@ -60,7 +60,8 @@ class WebSettings:
 
     `host` and `port` are where it listens. `public_url` is how browsers reach it, scheme and host
     only; without one it listens on a loopback address and is reached there. `session_hours` bounds
-    a sign-in. `directory` keeps local accounts and the session key.
+    a sign-in. `directory` keeps local accounts and the session key. `metrics_token` lets Prometheus
+    read metrics.
     """
 
     directory: Path
@@ -70,6 +71,7 @@ class WebSettings:
     session_hours: int = 12
     proxy: ProxySettings | None = None
     token: TokenSettings | None = None
+    metrics_token: str | None = field(default=None, repr=False)
 
     @property
     def accounts_file(self) -> Path:
@@ -201,6 +203,10 @@ def _record(base: Path) -> Record[dict[str, Any]]:
             **given,
         ),
     )
+    metrics = Record(
+        keys=(Key("token_file", _TEXT, required=True),),
+        build=lambda token_file: read_secret(base / token_file, MINIMUM_SECRET_CHARACTERS),
+    )
     return Record(
         keys=(
             Key("directory", _TEXT),
@@ -210,9 +216,11 @@ def _record(base: Path) -> Record[dict[str, Any]]:
             Key("session_hours", Whole(minimum=1, maximum=7 * 24), default=12),
             Key("proxy", proxy),
             Key("token", token),
+            Key("metrics", metrics),
         ),
-        build=lambda directory, **given: {
+        build=lambda directory, metrics, **given: {
             "directory": base / directory if directory else None,
+            "metrics_token": metrics,
             **given,
         },
     )

@@ -43,7 +43,7 @@ def test_what_is_watched_is_listed_run_and_checked_by_hand(watched):
 
 def test_a_broken_contract_ends_with_1_and_its_violation_is_listed(watched):
     world = watched.world
-    stale = odcs(version="1.1.0", slaProperties=FRESH_FOR_A_SECOND)
+    stale = odcs(version="2.0.0", slaProperties=FRESH_FOR_A_SECOND)
     world.declare(kind="published", contracts=[stale])
     world.as_superuser("SELECT pg_sleep(1)")
 
@@ -58,6 +58,19 @@ def test_a_broken_contract_ends_with_1_and_its_violation_is_listed(watched):
         None,
     )
     assert "open" in watched("contract", "violations", "--datasource", "promised").out
+
+
+def test_a_report_is_a_table_json_and_a_page(watched, tmp_path):
+    watched("contract", "run")
+    path = tmp_path / "report.html"
+
+    answer = watched("contract", "report", "--html", path, "--json")
+
+    promises = answer.document["promises"]
+    assert {one["compliance_percent"] for one in promises} == {100}
+    assert "promised" in path.read_text()
+    assert "100.00 %" in watched("contract", "report", "--datasource", "promised").out
+    assert watched("contract", "report", "--datasource", "x", "--json").document["promises"] == []
 
 
 def test_results_of_dbt_are_taken_in(watched, tmp_path):

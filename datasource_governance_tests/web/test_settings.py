@@ -25,6 +25,9 @@ audience = "governance"
 keys = "https://login.example/keys"
 claim = "email"
 algorithms = ["ES256", "Ed25519"]
+
+[metrics]
+token_file = "secret"
 """
 
 
@@ -53,6 +56,7 @@ def test_everything_can_be_said(read, tmp_path):
     assert settings.token.claim == "email"
     assert settings.token.header == "authorization"
     assert settings.token.algorithms == {"ES256", "Ed25519"}
+    assert settings.metrics_token == SECRET
     assert SECRET not in repr(settings)
 
 

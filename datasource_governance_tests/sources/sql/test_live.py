@@ -15,22 +15,15 @@ DAY = 86_400
 def database(request, tmp_path):
     """What runs statements, and the URL of the same database."""
     if request.param == "postgres":
-        yield from postgres(request)
-        return
+        world = request.getfixturevalue("world")
+        return world.as_superuser, world.database.admin_url
     path = tmp_path / "live.duckdb"
 
     def run(statement):
         with duckdb.connect(str(path)) as connection:
             connection.execute(statement)
 
-    yield run, f"duckdb:///{path}"
-
-
-def postgres(request):
-    world = request.getfixturevalue("world")
-    url = world.database.admin_url
-
-    yield world.as_superuser, url
+    return run, f"duckdb:///{path}"
 
 
 def live(url, table="t", seconds=30):
