@@ -18,7 +18,7 @@ from datasource_governance.domain import (
 )
 from datasource_governance.domain.actor import Role
 from datasource_governance.domain.approval import Verdict
-from datasource_governance.domain.event import EVENT_TYPES, EXPIRING
+from datasource_governance.domain.event import CHECKED, EVENT_TYPES, EXPIRING, RESOLVED, VIOLATED
 from datasource_governance.domain.evidence import BreakKind
 from datasource_governance.domain.materialization import Disposition
 from datasource_governance.domain.policy_keys import Record, Variants
@@ -36,9 +36,9 @@ PACKAGE = ROOT / "datasource_governance"
 # The words of the specification's first section.
 WORDS = """
 Actor; Artifact reference; Attestation; Base; Canary; Canonical bytes; Checkpoint; Compare-and-swap;
-Datasource; Decision; Disposition; DSSE; Evidence; Fingerprint; In-toto; Legal hold;
+Contract; Datasource; Decision; Disposition; DSSE; Evidence; Fingerprint; In-toto; Legal hold;
 Materialization; ODCS; Outbox; Projection; Provenance; Publication; Quorum; Reconciler;
-Retention plan; Stage; Tombstone; Validation
+Retention plan; Stage; Tombstone; Validation; Violation
 """
 
 
@@ -102,7 +102,7 @@ def event_types() -> set[str]:
     """Return the type of every event that a service records."""
     recorded = (call.args[2:3] for called, call in calls() if called == "record")
     kinds = texts(kind for kinds in recorded for kind in kinds)
-    return {f"datasource.{kind}" for kind in kinds | {EXPIRING}}
+    return {f"datasource.{kind}" for kind in kinds | {EXPIRING, CHECKED, VIOLATED, RESOLVED}}
 
 
 def metadata_keys() -> set[str]:
@@ -129,7 +129,7 @@ def keys_of(kind: object) -> set[str]:
 
 
 def declaration_keys() -> set[str]:
-    declaration = datasource._declaration(files=lambda _name: b"")
+    declaration = datasource._declaration(lambda _name: b"", datasource._no_contract)
     kinds = {key.name: key.kind for key in declaration.keys} | {"csv": datasource._CSV_KEYS}
     return {
         ".".join(path)
@@ -168,7 +168,7 @@ REFERENCE: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "event types": ("docs/reference/events.md", event_types),
     "keys of receivers": (
         "docs/reference/configuration.md",
-        lambda: keys_of(receivers._settings(Path(), "")) - {"receiver"},
+        lambda: keys_of(receivers._settings(Path(), "", None)) - {"receiver"},
     ),
     "error codes": ("docs/reference/errors.md", error_codes),
     "metadata keys": ("docs/reference/metadata.md", metadata_keys),
@@ -197,7 +197,7 @@ def test_receivers_can_choose_among_all_types_of_events():
 
 
 def test_reference_names_every_problem_kind():
-    pages = ("policies.md", "quality.md", "validation.md")
+    pages = ("contracts.md", "policies.md", "quality.md", "validation.md")
     content = "".join((ROOT / "docs/reference" / name).read_text() for name in pages)
 
     assert [kind for kind in sorted(problem_kinds()) if f"`{kind}`" not in content] == []

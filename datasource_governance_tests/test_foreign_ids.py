@@ -467,6 +467,11 @@ NOT_ASKED = {
         ("check_producer", "check_publishable", "check_replay"), "a part of publishing"
     ),
     **dict.fromkeys(("record_created", "supersede_open"), "a part, of what was loaded"),
+    **dict.fromkeys(
+        ("check_contract_versions", "contract_in_force", "keep_observation", "watch_contracts"),
+        "a part of watching, of what was loaded",
+    ),
+    **dict.fromkeys(("claim_due", "is_due", "report_contracts"), "lists what there is"),
     **dict.fromkeys(("check_separated", "finish_purging", "times_purged"), "a part of retention"),
 }
 

@@ -7,53 +7,21 @@ to a table later: without a value they are no part of what evidence commits to, 
 
 from functools import cache
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Boolean,
-    Column,
-    DateTime,
-    Double,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, MetaData, Table, Text
+
+from datasource_governance.persistence import columns, contract_tables
+from datasource_governance.persistence.columns import INSTANT as _INSTANT
+from datasource_governance.persistence.columns import added as _added
+from datasource_governance.persistence.columns import key as _key
+from datasource_governance.persistence.columns import mutable as _mutable
+from datasource_governance.persistence.columns import optional as _optional
+from datasource_governance.persistence.columns import required as _set
+from datasource_governance.persistence.columns import table as _table
 
 REVISION = "0007"
 """The revision of the schema that these tables are, and the only one that is worked with."""
 
-metadata = MetaData(schema="governance")
-_INSTANT = DateTime(timezone=True)
-
-
-def _table(name: str, *columns: SchemaItem) -> Table:
-    return Table(name, metadata, Column("tenant", Text, primary_key=True), *columns)
-
-
-def _mutable(
-    name: str, kind: type | DateTime | ARRAY[int], *, nullable: bool = False
-) -> SchemaItem:
-    return Column(name, kind, nullable=nullable, info={"mutable": True})
-
-
-def _key(name: str, kind: type = Text) -> SchemaItem:
-    return Column(name, kind, primary_key=True)
-
-
-def _set(name: str, kind: type | DateTime = Text) -> SchemaItem:
-    return Column(name, kind, nullable=False)
-
-
-def _optional(name: str, kind: type | DateTime = Text) -> SchemaItem:
-    return Column(name, kind, nullable=True)
-
-
-def _added(name: str, kind: type = Text) -> SchemaItem:
-    return Column(name, kind, nullable=True, info={"added": True})
-
+metadata = columns.metadata
 
 actor = _table("actor", _key("id"), _set("display_name"), _set("created_at", _INSTANT))
 
@@ -295,65 +263,10 @@ frozen_evidence = _table(
     _set("frozen_at", _INSTANT),
 )
 
-contract_check = _table(
-    "contract_check",
-    _key("id"),
-    _set("datasource"),
-    _set("contract"),
-    _set("kind"),
-    _optional("planned_for", _INSTANT),
-    _set("started_at", _INSTANT),
-    _set("finished_at", _INSTANT),
-    _set("status"),
-    _optional("severity"),
-    _set("body", LargeBinary),
-)
-
-contract_violation = _table(
-    "contract_violation",
-    _key("id"),
-    _set("datasource"),
-    _set("contract"),
-    _set("kind"),
-    _set("severity"),
-    _set("enforcement"),
-    _set("message"),
-    _set("opened_by"),
-    _set("opened_at", _INSTANT),
-)
-
-violation_resolution = _table(
-    "violation_resolution",
-    _key("violation"),
-    _optional("resolved_by"),
-    _set("resolved_at", _INSTANT),
-)
-
-contract_watch = _table(
-    "contract_watch",
-    _key("datasource"),
-    _key("contract"),
-    _key("kind"),
-    _mutable("contract_hash", Text),
-    _mutable("interval_seconds", Integer),
-    _mutable("timeout_seconds", Integer),
-    _mutable("next_due", _INSTANT, nullable=True),
-    _mutable("current", Text, nullable=True),
-    _mutable("claim", Text, nullable=True),
-    _mutable("claimed_until", _INSTANT, nullable=True),
-    _mutable("checks", BigInteger),
-    _mutable("failures", BigInteger),
-    _mutable("errors", BigInteger),
-    _mutable("seconds", Double),
-    _mutable("durations", ARRAY(BigInteger)),
-    _mutable("consecutive_failures", Integer),
-    _mutable("last_status", Text, nullable=True),
-    _mutable("last_severity", Text, nullable=True),
-    _mutable("last_at", _INSTANT, nullable=True),
-    _mutable("last_used", Integer, nullable=True),
-    _mutable("last_score", Double, nullable=True),
-    _mutable("violation", Text, nullable=True),
-)
+contract_check = contract_tables.contract_check
+contract_violation = contract_tables.contract_violation
+violation_resolution = contract_tables.violation_resolution
+contract_watch = contract_tables.contract_watch
 
 outbox = _table(
     "outbox",

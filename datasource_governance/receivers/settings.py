@@ -160,19 +160,32 @@ class _LineageTransport:
     expected: str = "a table with a type, and what that transport needs"
 
     def read(self, value: Json, place: Place) -> Mapping[str, object] | None:
-        if not isinstance(value, dict):
-            return place.refuse(self, value)
-        place.at("type").read(Tag(openlineage.TRANSPORTS, "invalid_value"), value.get("type"))
         if find_spec("openlineage") is None:
             message = (
                 "openlineage-python is not installed: pip install 'datasource-governance[lineage]'"
             )
             place.report("invalid_value", message)
-        given = {name: one for name, one in value.items() if name != "api_key_file"}
-        if "api_key_file" in value:
+        return self._configuration(value, place)
+
+    def _configuration(self, value: Json, place: Place) -> Mapping[str, object] | None:
+        if not isinstance(value, dict):
+            return place.refuse(self, value)
+        place.at("type").read(Tag(openlineage.TRANSPORTS, "invalid_value"), value.get("type"))
+        given: dict[str, object] = {**value}
+        if "api_key_file" in given:
+            del given["api_key_file"]
             secret = _Secret(self.base).read(value["api_key_file"], place.at("api_key_file"))
             given["auth"] = {"type": "api_key", "apiKey": secret}
+        if value.get("type") == "composite":
+            given["transports"] = self._composed(value.get("transports"), place.at("transports"))
         return given
+
+    def _composed(self, value: Json, place: Place) -> Mapping[str, object] | None:
+        """Read what a composite is made of: tables by their names, or a list of them."""
+        named = dict(enumerate(value)) if isinstance(value, list) else value
+        if not isinstance(named, dict) or not named:
+            return place.refuse(self, value)
+        return {str(n): self._configuration(one, place.at(n)) for n, one in named.items()}
 
 
 def _settings(

@@ -3,6 +3,7 @@
 import json
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -12,7 +13,7 @@ from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.lineage.events import LINEAGE_TYPES
 from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance.receivers.file import File
-from datasource_governance.receivers.openlineage import OpenLineage
+from datasource_governance.receivers.openlineage import OpenLineage, ToldProducer
 from datasource_governance.receivers.subscription import Subscription
 from datasource_governance.services.delivering import backlogs, deliver
 from datasource_governance_tests.domain.contracts import odcs
@@ -27,6 +28,7 @@ class Catalogue:
 
     def __init__(self):
         self.events, self.port, self.dies_after = [], 0, None
+        self.answer, self.keys = 201, []
 
     @contextmanager
     def alive(self):
@@ -39,9 +41,16 @@ class Catalogue:
                     self.connection.close()
                     return
                 catalogue.events.append(json.loads(body))
+                catalogue.keys.append(self.headers["authorization"])
                 if catalogue.dies_after is not None:
                     catalogue.dies_after -= 1
-                self.send_response(201)
+                self.send_response(catalogue.answer)
+                self.send_header("Location", "/sign-in")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self):
+                self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -146,3 +155,67 @@ def test_what_the_environment_says_of_openlineage_is_left_out(watched, tmp_path,
     monkeypatch.setenv("OPENLINEAGE_DISABLED", "true")
     check(watched, 5)
     assert "OPENLINEAGE_DISABLED" in hand_over(watched, [told])["file"].problem
+
+
+@pytest.mark.parametrize("answer", [302, 303, 304, 307, 401, 404, 503])
+@pytest.mark.parametrize("is_composed", [False, True])
+def test_only_an_answer_that_takes_an_event_delivers_it(watched, tmp_path, answer, is_composed):
+    catalogue = Catalogue()
+    with catalogue.alive():
+        catalogue.answer = answer
+        told = receivers(watched, catalogue, tmp_path)[:1]
+        if is_composed:
+            inner = told[0].transport.transport
+            composed = {"type": "composite", "transports": {"inner": inner}}
+            told = [replace(told[0], transport=replace(told[0].transport, transport=composed))]
+
+        assert not hand_over(watched, told)["catalogue"].is_clean
+        assert {one["eventType"] for one in catalogue.events} == {"START"}
+
+        catalogue.answer = 201
+        assert hand_over(watched, told)["catalogue"].is_clean
+    assert [kind for _, kind in catalogue.known] == ["START", "COMPLETE"]
+
+
+def test_the_key_of_the_settings_is_what_is_sent(watched, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text(f"machine {HOST} login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    catalogue = Catalogue()
+    with catalogue.alive():
+        (told, _) = receivers(watched, catalogue, tmp_path)
+        keyed = {**told.transport.transport, "auth": {"type": "api_key", "apiKey": "key"}}
+        told = replace(told, transport=replace(told.transport, transport=keyed))
+        assert hand_over(watched, [told])["catalogue"].is_clean
+    assert set(catalogue.keys) == {"Bearer key"}
+
+
+class Broker:
+    """What confluent-kafka's producer does: it tells of each message while it is flushed."""
+
+    def __init__(self, error=None, waiting=0):
+        self.error, self.waiting, self.queued, self.seconds = error, waiting, [], None
+
+    def produce(self, *, on_delivery, **message):
+        self.queued.append((on_delivery, message))
+
+    def flush(self, timeout):
+        self.seconds = timeout
+        while self.queued:
+            on_delivery, message = self.queued.pop()
+            on_delivery(self.error, message)
+        return self.waiting
+
+
+@pytest.mark.parametrize(("error", "waiting"), [(None, 0), ("message timed out", 0), (None, 1)])
+def test_what_a_broker_did_not_take_is_raised(error, waiting):
+    broker = Broker(error, waiting)
+    producer = ToldProducer(broker)
+    producer.produce(topic="t", key="k", value=b"{}", on_delivery=print)
+
+    if error is None and not waiting:
+        assert producer.flush(timeout=-1) == 0
+    else:
+        with pytest.raises(ConnectionError, match=f"{waiting} waiting, {0 if waiting else 1}"):
+            producer.flush(timeout=-1)
+    # Without end a receiver would be given up while the message is still under way.
+    assert broker.seconds == 4.0

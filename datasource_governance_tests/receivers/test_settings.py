@@ -234,6 +234,40 @@ def test_a_transport_that_does_not_tell_what_was_taken_is_refused(read, transpor
     assert [one.pointer for one in caught.value.problems] == ["/receiver/0/transport/type"]
 
 
+COMPOSITE = """
+[[receiver]]
+name = "catalogues"
+kind = "openlineage"
+[receiver.transport]
+type = "composite"
+"""
+
+
+@pytest.mark.parametrize(
+    ("inner", "pointer"),
+    [
+        ("", ""),
+        ("transports = []", ""),
+        ('transports = ["http"]', "/0"),
+        ('transports = [{type = "console"}, {type = "noop"}]', "/1/type"),
+        ('transports.a = {type = "noop"}', "/a/type"),
+        ('transports.a = {type = "http", api_key_file = "open.secret"}', "/a/api_key_file"),
+        ('transports.a = {type = "composite", transports.b.type = "noop"}', "/a/transports/b/type"),
+    ],
+)
+def test_a_composite_is_made_of_transports_that_may_stand_alone(read, inner, pointer):
+    assert pointers(read, COMPOSITE + inner) == [f"/receiver/0/transport/transports{pointer}"]
+
+
+def test_each_transport_of_a_composite_has_its_own_key(read):
+    http = 'type = "http", url = "https://marquez.example", api_key_file = "mail.secret"'
+    (found,) = read(f'{COMPOSITE}transports = [{{type = "console"}}, {{{http}}}]')
+
+    console, keyed = found.transport.transport["transports"].values()
+    assert console == {"type": "console"}
+    assert keyed["auth"] == {"type": "api_key", "apiKey": "zq-password"}
+
+
 def test_inner_transports_of_a_composite_are_patient_and_fail_together():
     inner = {"type": "http", "url": "https://marquez.example"}
     found = patient({"type": "composite", "transports": {"a": inner}})
