@@ -101,6 +101,7 @@ HELD_BY = {
         "persistence/migrations/versions/0005_origins.py",
         "persistence/migrations/versions/0004_retention.py",
         "persistence/migrations/versions/0006_purging.py",
+        "persistence/migrations/versions/0007_contracts.py",
     ],
     "services/test_exporting.py": [
         *("domain/statement.py", "domain/statement_schema.py", "services/sealing.py"),

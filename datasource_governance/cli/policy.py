@@ -16,7 +16,7 @@ from datasource_governance.domain.approval_policy import parse_approval_policy
 from datasource_governance.domain.canonical import Json, canonical_bytes
 from datasource_governance.domain.json_schema import policy_schema
 from datasource_governance.domain.policy_diff import Policy, PolicyDiff, compare_policies
-from datasource_governance.domain.policy_version import PolicyKind
+from datasource_governance.domain.policy_version import POLICIES, PolicyKind
 from datasource_governance.domain.quality_policy import parse_quality_policy
 from datasource_governance.domain.retention_policy import parse_retention_policy
 from datasource_governance.errors import EXIT_NO
@@ -24,7 +24,19 @@ from datasource_governance.errors import EXIT_NO
 app = typer.Typer(help="Read, hash and compare policy files.", no_args_is_help=True)
 
 FileArgument = Annotated[Path, typer.Argument(help="A policy, one JSON file.")]
-KindOption = Annotated[PolicyKind, typer.Option("--kind", help="Which policy it is.")]
+_KINDS = "|".join(POLICIES)
+
+
+def _kind(text: str) -> PolicyKind:
+    if text not in POLICIES:
+        raise typer.BadParameter(f"it is one of {', '.join(POLICIES)}")
+    return PolicyKind(text)
+
+
+KindOption = Annotated[
+    PolicyKind,
+    typer.Option("--kind", parser=_kind, metavar=_KINDS, help="Which policy it is."),
+]
 _WIDEST_VALUE = 60
 
 

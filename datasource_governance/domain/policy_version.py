@@ -28,6 +28,10 @@ class PolicyKind(StrEnum):
     CONTRACT = "contract"
 
 
+POLICIES = (PolicyKind.QUALITY, PolicyKind.APPROVAL, PolicyKind.RETENTION)
+"""The kinds that are policies, which have JSON documents of our own."""
+
+
 class PolicySource(StrEnum):
     """Whose quality policy an output or a stage was validated by."""
 

@@ -50,12 +50,7 @@ JOB = thing({"namespace": TEXT, "name": TEXT}, facets={"const": {}})
 PARENT = thing({"runId": UUID}, facets={"const": {}})
 RUN_FACETS = thing(
     {},
-    parent=facet(
-        "ParentRunFacet",
-        "1-2-0",
-        {"run": PARENT, "job": JOB},
-        root={"type": "null"},
-    ),
+    parent=facet("ParentRunFacet", "1-2-0", {"run": PARENT, "job": JOB}),
     nominalTime=facet("NominalTimeRunFacet", "1-0-1", {"nominalStartTime": INSTANT}),
     errorMessage=facet(
         "ErrorMessageRunFacet", "1-0-1", {"message": TEXT, "programmingLanguage": TEXT}
