@@ -72,6 +72,7 @@ HELD_BY = {
             "cli/story.py",
             "cli/published_once.py",
             "cli/retained.py",
+            "cli/contracted.py",
             "demo/assets.py",
         ),
         *("orchestration/launching.py", "orchestration/runs.py"),

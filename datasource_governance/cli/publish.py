@@ -79,12 +79,13 @@ def _publish(
 ) -> Published:
     outlet = session.outlet()
     if by is not None:
-        outlet = replace(outlet, sign=partial(_attest, by), signer=by.actor)
+        outlet = replace(outlet, sign=partial(attest_output, by), signer=by.actor)
     with counting("{task.completed:,} bytes are kept") as on_bytes:
         return replace(outlet, on_bytes=on_bytes).publish(file, request)
 
 
-def _attest(by: Signer, request: PublicationRequest, checksum: Sha256) -> Attestation:
+def attest_output(by: Signer, request: PublicationRequest, checksum: Sha256) -> Attestation:
+    """Return what an actor signs for an output with that checksum."""
     subject = publication_subject(
         datasource=request.datasource,
         partition=request.partition,

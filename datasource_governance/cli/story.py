@@ -1,6 +1,7 @@
-"""The demo's story: six chapters on the public airport register, each step held to its promise.
+"""The demo's story: seven chapters on the public airport register, each step held to its promise.
 
-Source: issues "The main job, end to end, on a real register", "Governed outputs" and "Retention".
+Source: issues "The main job, end to end, on a real register", "Governed outputs", "Retention" and
+"Contracts watched at run time".
 """
 
 import time
@@ -13,6 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from datasource_governance.cli.approval import decide
+from datasource_governance.cli.contracted import (
+    gone_stale,
+    lineage_table,
+    promise,
+    recovered,
+    told_as_lineage,
+)
 from datasource_governance.cli.demo_accounts import PEOPLE
 from datasource_governance.cli.founding import ADMINISTRATOR, admit, signer_of
 from datasource_governance.cli.published_once import (
@@ -29,6 +37,7 @@ from datasource_governance.composition import Application
 from datasource_governance.demo.deliveries import Deliveries, write_deliveries
 from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.approval import Verdict
+from datasource_governance.domain.contract_check import ContractCheck
 from datasource_governance.domain.stage import Stage, StageState
 from datasource_governance.domain.target import Target
 from datasource_governance.errors import GovernanceError, GuardError
@@ -41,9 +50,10 @@ from datasource_governance.signing import Signer
 
 DATASOURCE = "airports"
 EXAMPLE_JOB = "count_airport_countries"
-_STEPS = 20
+_STEPS = 24
 FORMAT = "datasource_governance/demo/v1"
 _SENSOR_SECONDS = 120.0
+_SHOWN_EVENTS = 8
 _SHOWN_RULES = {"columns", "names-present", "icao-unique", "latitude", "country-iso"}
 
 
@@ -76,6 +86,7 @@ class Story:
             self._corrected_delivery(deliveries)
             published = self._producer()
             retention = self._retention()
+            contract = self._contract()
             evidence = self._evidence()
         return {
             "format": FORMAT,
@@ -83,6 +94,7 @@ class Story:
             "refused": self._refusals,
             "publication": published,
             "retention": retention,
+            "contract": contract,
             "evidence": evidence,
         }
 
@@ -189,8 +201,40 @@ class Story:
             released = let_go(application, self._administrator, hold)
         return {"plan": ahead.plan.hash, "due": len(ahead.plan.targets), "hold": released.id}
 
+    def _contract(self) -> dict[str, object]:
+        self._chapter("6. Consumers are promised something, and learn at once when it breaks")
+        application = self._application
+        with self._step("a contract: what pat publishes is 20 seconds old at most"):
+            promise(application, self._administrator)
+        with self._step("it goes stale, which the monitor finds"):
+            stale = gone_stale(application)
+            self._told(stale)
+            self._expect(stale.violation is not None, "the contract is violated")
+        with self._step("pat publishes it anew, and the contract holds again"):
+            fresh = recovered(application, self._pat)
+            self._told(fresh)
+            self._expect(fresh.severity is None, "the violation is resolved")
+        with self._step("a catalogue is told of it, as OpenLineage events"):
+            lineage = told_as_lineage(application)
+            self._out.print(lineage_table(lineage[-_SHOWN_EVENTS:]))
+            ends = [one.state for one in lineage if one.state != "START"]
+            self._expect(ends[-1] == "COMPLETE" and "FAIL" in ends, "it was told, and in order")
+        return {
+            "severity": str(stale.severity),
+            "violation": stale.violation,
+            "resolved": fresh.violation is None,
+            "lineage": [one.state for one in lineage],
+        }
+
+    def _told(self, check: ContractCheck) -> None:
+        severity = f", {check.severity}" if check.severity else ""
+        self._out.print(
+            f"   {check.kind} {coloured(str(check.status))}{severity}: {check.message}",
+            soft_wrap=True,
+        )
+
     def _evidence(self) -> dict[str, object]:
-        self._chapter("6. Everything that happened is evidence, and the evidence holds")
+        self._chapter("7. Everything that happened is evidence, and the evidence holds")
         with self._step("verify every chain and every row"):
             verification = self._application.verify_evidence()
             self._expect(verification.holds, "the evidence holds")

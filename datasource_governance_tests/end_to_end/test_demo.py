@@ -36,7 +36,11 @@ SENTENCES = [
     "it will be due at ",
     "held: materialization ",
     "refused: actor 'olga' placed hold ",
-    "6. Everything that happened is evidence, and the evidence holds",
+    "6. Consumers are promised something, and learn at once when it breaks",
+    "percent of the promised freshness is used",
+    "freshness passed: 0 percent",
+    "contract_check.airport_zones.freshness",
+    "7. Everything that happened is evidence, and the evidence holds",
 ]
 LAST_CHAPTER = SENTENCES[-1]
 
@@ -102,6 +106,9 @@ def test_it_tells_its_story_and_after_a_crash_another_to_scripts_on_the_same_sta
         "second_actor_required",
     ]
     assert again["retention"]["due"] == 0
+    assert again["contract"]["severity"] in ("error", "critical")
+    assert again["contract"]["resolved"]
+    assert {"START", "FAIL", "COMPLETE"} == set(again["contract"]["lineage"])
     counts = {
         name: again["publication"][name]
         for name in ("published", "replayed", "materializations", "events")
