@@ -64,10 +64,14 @@ class Materialization:
 
 @dataclass(frozen=True, slots=True)
 class Promoter:
-    """Who promotes, and the attestation that proves it. `system` has none."""
+    """Who promotes, and the attestation that proves it. `system` has none.
+
+    `run_id` is the Dagster run in which that happens, if it is one.
+    """
 
     actor: ActorId = SYSTEM
     attestation_id: str | None = None
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,12 @@ from typing import Any
 import dagster as dg
 
 from datasource_governance.composition import Application
-from datasource_governance.domain.contract import CheckKind, Contract, ContractEnforcement
+from datasource_governance.domain.contract import (
+    CheckKind,
+    Contract,
+    ContractEnforcement,
+    ContractStatus,
+)
 from datasource_governance.domain.contract_check import ContractCheck, ViolationSeverity
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.orchestration import metadata
@@ -66,9 +71,19 @@ def _spec(name: str, contract: Contract, kind: CheckKind, key: dg.AssetKey) -> d
         name,
         asset=key,
         blocking=contract.enforcement is ContractEnforcement.BLOCK,
-        description=f"Contract `{contract.id}` {contract.version}: {_WHAT[kind]}",
+        description=f"Contract `{contract.id}` {contract.version}: {_WHAT[kind]}{_ends(contract)}",
         metadata={metadata.CONTRACT: f"{contract.id} {contract.version}"},
     )
+
+
+def _ends(contract: Contract) -> str:
+    """Say until when a contract holds, of one that says so."""
+    ends = {"supported": contract.end_of_support, "kept": contract.end_of_life}
+    told = [f"{what} until {day.isoformat()}" for what, day in ends.items() if day is not None]
+    if not told:
+        return ""
+    deprecated = "Deprecated; " if contract.status is ContractStatus.DEPRECATED else "It is "
+    return f" {deprecated}{', '.join(told)}."
 
 
 def contract_result(

@@ -3,7 +3,7 @@
 Source: SPEC section 8.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from datasource_governance.domain.actor import Role
@@ -69,7 +69,8 @@ def promote_stage(
             return Promotion(materialization=first, created=False)
         # One instant for all of it: what counted is what counted at `promoted_at`.
         now = work.now()
-        promoter = _promoter(work, request, stage, now)
+        run = request.launch.run_id if request.launch else None
+        promoter = replace(_promoter(work, request, stage, now), run_id=run)
         quorum = quorum_at(work, stage, now)
 
         is_deleted = stage.state is StageState.DELETED
@@ -179,6 +180,7 @@ def _save(
         "superseded": [other.id for other in superseded],
         "actor": promoter.actor,
         "attestation": promoter.attestation_id,
+        "run": promoter.run_id,
     }
     record(
         work,

@@ -50,6 +50,9 @@ TABLES = {
     "actor": "display_name",
     "actor_key": "attestation_id",
     "attestation": "claims",
+    "contract_check": "body",
+    "contract_violation": "message",
+    "contract_watch": "claim",
     "current_partition": "partition",
     "datasource": "settings",
     "dead_letter": "problem",
@@ -73,6 +76,7 @@ TABLES = {
     "role_grant": "attestation_id",
     "run_attestation": "run_id",
     "stage": "delivery",
+    "violation_resolution": "resolved_by",
 }
 """Tables of schema `governance`, with the column into which a leak is planted."""
 
@@ -219,6 +223,14 @@ CHANNELS = (
             "stage show --json": (
                 looks.answered("stage show", "--json"),
                 plants.shown_stage("--json"),
+            ),
+            "contract violations": (
+                looks.answered("contract violations"),
+                plants.listed_violations(),
+            ),
+            "contract violations --json": (
+                looks.answered("contract violations", "--json"),
+                plants.listed_violations("--json"),
             ),
             "stage list --json": (looks.answered("stage list", "--json"), plants.listed_stages),
             "evidence verify": (looks.answered("evidence verify"), plants.verified()),

@@ -260,6 +260,19 @@ def listed_stages(scene: Scene, bait: str) -> None:
     scene.command("stage", "list", "--json")
 
 
+def listed_violations(*options: str) -> Plant:
+    """List violations whose message quotes a cell."""
+
+    def plant(scene: Scene, bait: str) -> None:
+        scene.world.as_superuser(
+            "ALTER TABLE governance.contract_violation DISABLE TRIGGER ALL;"
+            f"UPDATE governance.contract_violation SET message = '{bait}'"
+        )
+        scene.command("contract", "violations", *options)
+
+    return plant
+
+
 def verified(*options: str) -> Plant:
     """Verify evidence beside a forged row whose key is bait, which verification names."""
 

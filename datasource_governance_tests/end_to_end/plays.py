@@ -14,16 +14,19 @@ import pandera.errors
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import insert
 
 from datasource_governance.cli.output import run
 from datasource_governance.composition import Application
+from datasource_governance.contract_files import read_contract
 from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.domain.attestation import Action
 from datasource_governance.domain.canonical import canonical_bytes
 from datasource_governance.domain.csv_options import CsvOptions
 from datasource_governance.domain.datasource import Datasource, parse_datasource
 from datasource_governance.domain.hold import HoldScope
+from datasource_governance.domain.launch import CONTRACT_MONITOR_JOB
 from datasource_governance.domain.outbox import MAXIMUM_ATTEMPTS
 from datasource_governance.domain.quality_policy import QualityPolicy, parse_quality_policy
 from datasource_governance.domain.stage import Stage, StageState
@@ -32,12 +35,16 @@ from datasource_governance.errors import GovernanceError, UnreadableSourceError
 from datasource_governance.evaluation.compile import pandera_schema
 from datasource_governance.evaluation.evaluate import PanderaEvaluator, validate, validate_file
 from datasource_governance.evaluation.payload import TypedPayload, decode_payload
+from datasource_governance.lineage.events import LINEAGE_TYPES
+from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance.orchestration.assets import current_key
 from datasource_governance.orchestration.jobs import promotion_run_config, stage_run_config
 from datasource_governance.orchestration.registry import governed_definitions
 from datasource_governance.persistence import tables
 from datasource_governance.persistence.connection import Connection
 from datasource_governance.persistence.statements import inserted, insertion
+from datasource_governance.receivers.openlineage import OpenLineage
+from datasource_governance.receivers.subscription import Subscription
 from datasource_governance.services.declaring import apply_datasource
 from datasource_governance.services.delivering import deliver
 from datasource_governance.services.reading import read_current
@@ -46,6 +53,8 @@ from datasource_governance.sources.files import read_file
 from datasource_governance.sources.frames import from_data
 from datasource_governance.sources.scan import scan_file
 from datasource_governance.sources.sql.read import SqlSource, read_sql, sql_batches
+from datasource_governance.web.metrics import numbers
+from datasource_governance_tests.domain.contracts import odcs
 from datasource_governance_tests.end_to_end.bait import (
     DECLARED_TYPES,
     BrokenPayload,
@@ -96,6 +105,7 @@ def live(scene: Scene) -> None:
         play_withdrawals(scene)
         play_refresh(scene)
         play_retention(scene)
+        play_contracts(scene, origins)
         play_delivery(scene)
         play_driver_errors(scene)
         play_frames(scene)
@@ -293,6 +303,73 @@ def play_retention(scene: Scene) -> None:
     kept.release_clock()
     defs = governed_definitions([], scene.world.application)
     assert run_job(scene, defs, "retention_plan")
+
+
+def play_contracts(scene: Scene, origins: Mapping[str, Database]) -> None:
+    """Watch what is current, and tables, by rules that no cell meets; tell everybody of it."""
+    promised = replace(scene.world, datasource="promised")
+    contracts = [promise("current"), *(promise(name, name.upper()) for name in origins)]
+    promised.declare(kind="published", contracts=contracts)
+    promised.publish(table_of(scene.canary), "promised")
+    environment = {name.upper(): origin.url for name, origin in origins.items()}
+    monitor = Monitor(application=promised.application, environment=environment)
+    checks = [*monitor.run_due()]
+    assert {str(check.status) for check in checks} == {"passed", "failed"}
+    promised.declare(kind="published", contracts=contracts[:1])
+    declared = parse_datasource(
+        {"id": "promised", "kind": "published", "governance": {"contracts": ["a.yaml"]}},
+        lambda _: canonical_bytes(contracts[0]),
+        read_contract,
+    )
+    defs = governed_definitions([declared], promised.application)
+    promised.as_superuser("UPDATE governance.contract_watch SET next_due = governance.now()")
+    assert run_job(scene, defs, CONTRACT_MONITOR_JOB)
+    tell_of_contracts(scene, promised.application)
+
+
+def promise(name: str, variable: str | None = None) -> dict[str, object]:
+    """Return a contract about bait, which nothing meets, in a table if a variable names one."""
+    fields = [
+        {
+            "name": field,
+            "logicalType": kind,
+            "unique": True,
+            "quality": [
+                {"metric": "invalidValues", "mustBe": 0, "arguments": {"validValues": ["x"]}}
+            ],
+        }
+        for field, kind in DECLARED_TYPES.items()
+    ]
+    table = {"url_variable": variable, "table": "bait"}
+    return odcs(
+        id=name,
+        schema=[{"name": "bait", "properties": fields}],
+        slaProperties=[{"property": "latency", "value": 1e-6, "unit": "s", "element": "bait.date"}],
+        customProperties=[{"property": "table", "value": table}] if variable else [],
+    )
+
+
+def tell_of_contracts(scene: Scene, application: Application) -> None:
+    """Tell a catalogue, Prometheus, a file and the terminal how contracts stand."""
+    lineage = {"type": "file", "log_file_path": str(scene.state / "lineage.jsonl"), "append": True}
+    catalogue = OpenLineage(namespace="ours", transport=lineage, work=application.work)
+    told = Subscription(name="catalogue", transport=catalogue, events=frozenset(LINEAGE_TYPES))
+    (served,) = deliver(application.work, [told], maximum_events=10_000)
+    assert served.is_clean
+    registry = CollectorRegistry()
+    registry.register(numbers(application))
+    (scene.state / "metrics.txt").write_bytes(generate_latest(registry))
+    report = scene.state / "report.html"
+    for arguments in (
+        ("contract", "check", "promised", "current"),
+        ("contract", "list"),
+        ("contract", "violations"),
+        ("contract", "report", "--html", report),
+    ):
+        for options in ((), ("--json",)):
+            report.unlink(missing_ok=True)
+            assert scene.command(*arguments, *options).code in (0, 1)
+    assert report.exists()
 
 
 def play_delivery(scene: Scene) -> None:

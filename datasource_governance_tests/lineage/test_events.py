@@ -16,6 +16,7 @@ from datasource_governance.lineage.events import LINEAGE_TYPES, lineage_events
 from datasource_governance.lineage.facets import PRODUCER
 from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance_tests.domain.contracts import odcs
+from datasource_governance_tests.launches import promotion_launch
 from datasource_governance_tests.lineage.openlineage_schemas import problems
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -160,7 +161,7 @@ def test_a_publication_has_an_output_with_its_version_and_size(watched):
 def test_a_promotion_leads_from_the_stage_to_what_is_current(world):
     world.declare()
     stage = world.stage()
-    made = world.promote(stage).materialization
+    made = world.promote(stage, launch=promotion_launch("orders", run_id=RUN)).materialization
     (event,) = outbox(world, "datasource.stage.promoted")
 
     _, end = emitted(world, event)
@@ -170,6 +171,8 @@ def test_a_promotion_leads_from_the_stage_to_what_is_current(world):
     assert [one["name"] for one in end["outputs"]] == ["orders.current"]
     assert end["inputs"][0]["facets"]["version"]["datasetVersion"] == stage.id
     assert end["outputs"][0]["facets"]["version"]["datasetVersion"] == made.id
+    parent = end["run"]["facets"]["parent"]
+    assert (parent["run"]["runId"], parent["job"]["name"]) == (RUN, "promote_orders")
 
 
 def test_what_waits_for_a_review_is_no_output_yet(watched):

@@ -113,6 +113,18 @@ def test_checks_run_by_hand_and_fail_as_the_contract_enforces(watched, dagster_d
         assert by_name[contract_check_name("orders", CheckKind.SCHEMA_DRIFT)].passed
 
 
+def test_a_deprecated_contract_says_until_when_it_holds(world, dagster_database):
+    ends = [{"property": "endOfSupport", "value": "2027-06-30"}]
+    given = declared(status="deprecated", slaProperties=ends)
+    with instance_on(dagster_database) as instance:
+        daemon = Daemon(world.application, given, instance)
+    specs = {
+        spec.name: spec.description for one in daemon.defs.asset_checks for spec in one.check_specs
+    }
+    told = specs[contract_check_name("orders", CheckKind.AVAILABILITY)]
+    assert told.endswith("Deprecated; supported until 2027-06-30.")
+
+
 def test_without_contracts_there_is_neither_check_nor_sensor(world, dagster_database):
     document = {"id": "orders", "kind": "published"}
     with instance_on(dagster_database) as instance:
