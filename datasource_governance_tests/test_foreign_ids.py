@@ -468,7 +468,13 @@ NOT_ASKED = {
     ),
     **dict.fromkeys(("record_created", "supersede_open"), "a part, of what was loaded"),
     **dict.fromkeys(
-        ("check_contract_versions", "contract_in_force", "keep_observation", "watch_contracts"),
+        (
+            "check_contract_versions",
+            "contract_in_force",
+            "keep_observation",
+            "pass_over",
+            "watch_contracts",
+        ),
         "a part of watching, of what was loaded",
     ),
     **dict.fromkeys(("claim_due", "is_due", "report_contracts"), "lists what there is"),

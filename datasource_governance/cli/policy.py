@@ -29,7 +29,9 @@ _KINDS = "|".join(POLICIES)
 
 def _kind(text: str) -> PolicyKind:
     if text not in POLICIES:
-        raise typer.BadParameter(f"it is one of {', '.join(POLICIES)}")
+        raise typer.BadParameter(
+            f"{text!r} is not one of {', '.join(map(repr, map(str, POLICIES)))}"
+        )
     return PolicyKind(text)
 
 

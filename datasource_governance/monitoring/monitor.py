@@ -20,7 +20,12 @@ from datasource_governance.monitoring.checks import run_check
 from datasource_governance.monitoring.live import live_data
 from datasource_governance.ports.contracts import Claim
 from datasource_governance.services.contracts import contract_in_force
-from datasource_governance.services.watching import Observation, claim_due, keep_observation
+from datasource_governance.services.watching import (
+    Observation,
+    claim_due,
+    keep_observation,
+    pass_over,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +51,20 @@ class Monitor:
     def _claimed(self, claim: Claim) -> Iterator[ContractCheck]:
         with self.application.work() as work:
             contract = contract_in_force(work, claim.datasource, claim.contract_hash)
+        if self._is_awaited(claim.datasource, contract):
+            pass_over(self.application.work(), claim)
+            return
         trigger = Trigger.SCHEDULE if claim.planned_for else Trigger.MATERIALIZATION
         observed = self._observed(claim.datasource, contract, claim.kind, trigger, claim)
         if kept := keep_observation(self.application.work(), observed):
             yield kept
+
+    def _is_awaited(self, datasource: str, contract: Contract) -> bool:
+        """Tell whether a contract is about what is current, and nothing ever was."""
+        if contract.table is not None:
+            return False
+        with self.application.work() as work:
+            return not work.materializations.page(datasource, before=None, limit=1)
 
     def check(
         self, datasource: str, contract_id: str, kind: CheckKind, trigger: Trigger = Trigger.MANUAL
@@ -58,10 +73,16 @@ class Monitor:
 
         Raises:
             NotFoundError: the datasource has no such contract in force, or it promises nothing of
-                the kind.
+                the kind; code `nothing_current` where nothing is current yet.
             GovernanceError: the governance database cannot be used.
         """
         contract = self.contract(datasource, contract_id)
+        if self._is_awaited(datasource, contract):
+            raise NotFoundError(
+                f"datasource {datasource!r} has nothing current yet; its contracts are checked "
+                "from its first materialization on",
+                code="nothing_current",
+            )
         observed = self._observed(datasource, contract, kind, trigger, None)
         return self.keep(observed)
 

@@ -15,6 +15,7 @@ from datasource_governance.domain.launch import (
     stage_job_name,
 )
 from datasource_governance.orchestration.assets import current_key, stage_key
+from datasource_governance.orchestration.check_names import EVIDENCE
 
 if TYPE_CHECKING:
     # The type of what `define_asset_job` returns; Dagster exports no name for it.
@@ -42,10 +43,16 @@ def refresh_job(datasource: str) -> "UnresolvedAssetJobDefinition":
 
 
 def promotion_job(datasource: str) -> "UnresolvedAssetJobDefinition":
-    """Return the job that makes an approved stage current and verifies the evidence."""
+    """Return the job that makes an approved stage current and verifies the evidence.
+
+    The checks of contracts are left to the monitor, for which they are due then.
+    """
+    current = current_key(datasource)
+    evidence = dg.AssetCheckKey(current, EVIDENCE)
     return dg.define_asset_job(
         promotion_job_name(datasource),
-        selection=dg.AssetSelection.assets(current_key(datasource)),
+        selection=dg.AssetSelection.assets(current).without_checks()
+        | dg.AssetSelection.checks(evidence),
         description=f"Make an approved stage of `{datasource}` the current materialization.",
     )
 

@@ -68,6 +68,13 @@ def is_due(work: UnitOfWork) -> bool:
         return work.contracts.is_due(work.now())
 
 
+def pass_over(work: UnitOfWork, claim: Claim) -> None:
+    """Give a claim back unrun: there is nothing yet that it could look at."""
+    with work:
+        work.contracts.give_back(claim, _next(claim, work.now()))
+        work.commit()
+
+
 def keep_observation(work: UnitOfWork, observed: Observation) -> ContractCheck | None:
     """Judge what was found and keep it, with everything that follows, in one transaction.
 

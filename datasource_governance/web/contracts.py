@@ -23,7 +23,8 @@ from datasource_governance.web.pages import page, refusal_page
 CONTRACTS = "/governance/contracts"
 _TONES = {"info": "warn", "warning": "warn", "error": "bad", "critical": "bad"}
 _WIDTH, _HEIGHT = 120, 24
-"""Of the picture of a promise's days, in pixels."""
+_WIDEST = 12
+"""Of the picture of a promise's days, and of a day, in pixels."""
 _UNAVAILABLE = 503
 
 
@@ -97,7 +98,7 @@ def bars(kept: Compliance) -> Sequence[dict[str, float | str]]:
     """Return a bar for each day that had checks, as places and sizes in the picture."""
     if not kept.days:
         return []
-    width = _WIDTH / len(kept.days)
+    width = min(_WIDTH / len(kept.days), _WIDEST)
     return [
         {
             "x": round(place * width, 2),

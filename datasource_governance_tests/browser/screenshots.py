@@ -127,7 +127,7 @@ def _cells(record: dict[str, str]) -> list[str]:
 def take_lineage(pages: Pages, told: Told, directory: Path) -> None:
     pages.picture(
         f"/locations/{LOCATION}/asset-groups/{DATASOURCE}/lineage",
-        shows=["stage", "current", "airport_countries", "7 / 15 Passed", "1 / 1 Passed"],
+        shows=["stage", "current", "airport_countries", "7 / 15 Passed", "5 / 5 Passed"],
         at=directory / "lineage.png",
     )
 
@@ -199,6 +199,23 @@ def take_stale_plan(pages: Pages, told: Told, directory: Path) -> None:
     )
 
 
+def take_contract_check(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        f"/assets/{DATASOURCE}/current?view=checks&checkDetail=contract_airports_freshness",
+        shows=["It is not older than promised.", "percent of the promised freshness", "Plots"],
+        at=directory / "contract_check.png",
+        scroll_to="canvas",
+    )
+
+
+def take_contracts(pages: Pages, told: Told, directory: Path) -> None:
+    pages.picture(
+        "/governance/contracts",
+        shows=["Contracts", DATASOURCE, "freshness", "schema drift", "100.00 %", "holds"],
+        at=directory / "contracts.png",
+    )
+
+
 PICTURES = (
     take_lineage,
     take_blocked_checks,
@@ -208,6 +225,8 @@ PICTURES = (
     take_publication,
     take_retention_plan,
     take_stale_plan,
+    take_contract_check,
+    take_contracts,
 )
 
 

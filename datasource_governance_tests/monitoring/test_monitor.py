@@ -73,6 +73,28 @@ def test_a_new_contract_is_checked_at_once(watched):
     assert watched.application.verify_evidence().holds
 
 
+def test_nothing_is_checked_before_anything_is_current(world):
+    prepare(world)
+    world.declare(kind="published", contracts=[odcs()])
+
+    assert run(world) == {}
+    with pytest.raises(NotFoundError) as refused:
+        monitor(world).check("orders", "orders", CheckKind.FRESHNESS)
+    assert refused.value.code == "nothing_current"
+    assert not is_due(world.application.work())
+
+    world.set_clock(NOW + MINUTE)
+    world.publish()
+    assert run(world).keys() == ALL
+    watched_since = [check.planned_for for check in run_at(world, 5).values()]
+    assert watched_since == [NOW + 5 * MINUTE]
+
+
+def run_at(world, minutes):
+    world.set_clock(NOW + minutes * MINUTE)
+    return run(world)
+
+
 def test_each_kind_is_due_on_its_own_rhythm(watched):
     run(watched)
     due = {

@@ -113,6 +113,12 @@ def test_checks_run_by_hand_and_fail_as_the_contract_enforces(watched, dagster_d
         assert by_name[contract_check_name("orders", CheckKind.SCHEMA_DRIFT)].passed
 
 
+def test_the_job_that_promotes_leaves_contracts_to_the_monitor(daemon):
+    job = daemon.defs.resolve_job_def("promote_orders")
+    names = {key.name for key in job.asset_layer.asset_graph.asset_check_keys}
+    assert names == {"evidence"}
+
+
 def test_a_deprecated_contract_says_until_when_it_holds(world, dagster_database):
     ends = [{"property": "endOfSupport", "value": "2027-06-30"}]
     given = declared(status="deprecated", slaProperties=ends)
