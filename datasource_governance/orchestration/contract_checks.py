@@ -147,12 +147,12 @@ def show_check(
     key = current_key(check.datasource)
     with application.work() as work:
         contract = contract_in_force(work, check.datasource, check.contract_hash)
-        passed, checks = work.contracts.outcomes_since(
+        outcomes = work.contracts.outcomes_since(
             check.datasource, check.contract, check.kind, check.finished_at - MONTH
         )
     result = contract_result(check, key, contract.enforcement)
     beside: dict[str, Any] = {
-        metadata.COMPLIANCE: round(100 * passed / max(checks, 1), 2),
+        metadata.COMPLIANCE: round(100 * outcomes.passed / max(outcomes.checks, 1), 2),
         **({metadata.RUN: dg.MetadataValue.dagster_run(check.run_id)} if check.run_id else {}),
     }
     shown = result._replace(metadata={**result.metadata, **beside})

@@ -22,7 +22,13 @@ from datasource_governance.domain.contract_check import (
 )
 from datasource_governance.persistence import contract_rows, tables
 from datasource_governance.persistence.rows import Row, Rows
-from datasource_governance.ports.contracts import DURATION_BUCKETS, Claim, DailyCount, Watch
+from datasource_governance.ports.contracts import (
+    DURATION_BUCKETS,
+    Claim,
+    DailyCount,
+    Outcomes,
+    Watch,
+)
 
 _WATCH, _CHECK = tables.contract_watch, tables.contract_check
 _VIOLATION, _RESOLUTION = tables.contract_violation, tables.violation_resolution
@@ -120,7 +126,11 @@ class PostgresContracts:
             "interval_seconds": seconds,
             "timeout_seconds": watch.timeout_seconds,
         }
-        goes_on = (_WATCH.c.interval_seconds == seconds) & _WATCH.c.next_due.is_not(None)
+        goes_on = (
+            (_WATCH.c.contract_hash == watch.contract_hash)
+            & (_WATCH.c.interval_seconds == seconds)
+            & _WATCH.c.next_due.is_not(None)
+        )
         # Only what a new row needs: counts begin at their defaults.
         new = postgresql.insert(_WATCH).values(
             tenant=self._rows.tenant,
@@ -256,19 +266,12 @@ class PostgresContracts:
             for row in self._run(_VIOLATION_COUNTS)
         ]
 
-    def breaches_since(
-        self, datasource: str, contract: str, kind: CheckKind, since: datetime
-    ) -> int:
-        """See ports.contracts.Contracts."""
-        (row,) = self._run(_OUTCOMES, **_key(datasource, contract, kind), since=since)
-        return int(row["breaches"])
-
     def outcomes_since(
         self, datasource: str, contract: str, kind: CheckKind, since: datetime
-    ) -> tuple[int, int]:
+    ) -> Outcomes:
         """See ports.contracts.Contracts."""
         (row,) = self._run(_OUTCOMES, **_key(datasource, contract, kind), since=since)
-        return row["passed"], row["checks"]
+        return Outcomes(**row)
 
     def daily(self, since: date, datasource: str | None = None) -> Sequence[DailyCount]:
         """See ports.contracts.Contracts."""

@@ -71,6 +71,15 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """How many checks there were, passed, and found a contract broken."""
+
+    checks: int
+    passed: int
+    breaches: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DailyCount:
     """The checks of one contract and kind on one day (UTC), by how they ended."""
 
@@ -89,8 +98,8 @@ class Contracts(Protocol):
     def watch(self, datasource: str, watches: Collection[Watch], now: datetime) -> Sequence[str]:
         """Watch a datasource as these say and no other way; what is watched already goes on.
 
-        A new one, or one with another interval, is due at once. Return the open violations of what
-        is not watched any more. The datasource is locked.
+        A new one, one of another version and one with another interval are due at once. Return the
+        open violations of what is not watched any more. The datasource is locked.
         """
         ...
 
@@ -150,16 +159,10 @@ class Contracts(Protocol):
         """Return how many violations there ever were, by datasource, contract, kind, severity."""
         ...
 
-    def breaches_since(
-        self, datasource: str, contract: str, kind: CheckKind, since: datetime
-    ) -> int:
-        """Return how many checks that ended after an instant found the contract broken."""
-        ...
-
     def outcomes_since(
         self, datasource: str, contract: str, kind: CheckKind, since: datetime
-    ) -> tuple[int, int]:
-        """Return how many checks that ended after an instant passed, and how many there were."""
+    ) -> Outcomes:
+        """Return how the checks that ended after an instant did so."""
         ...
 
     def daily(self, since: date, datasource: str | None = None) -> Sequence[DailyCount]:

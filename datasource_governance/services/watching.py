@@ -119,12 +119,12 @@ def _kept(work: UnitOfWork, observed: Observation, watch: Watch, now: datetime) 
 
 
 def _history(work: UnitOfWork, watch: Watch, now: datetime) -> History:
-    named = (watch.datasource, watch.contract, watch.kind, now - WINDOW)
-    passed, checks = work.contracts.outcomes_since(*named)
+    since = now - WINDOW
+    outcomes = work.contracts.outcomes_since(watch.datasource, watch.contract, watch.kind, since)
     return History(
-        breaches=work.contracts.breaches_since(*named),
-        passed=passed,
-        checks=checks,
+        breaches=outcomes.breaches,
+        passed=outcomes.passed,
+        checks=outcomes.checks,
         consecutive_failures=watch.consecutive_failures,
     )
 

@@ -144,3 +144,27 @@ def test_programs_are_told_when_people_are_not():
 
 def test_types_are_in_order_and_none_is_there_twice():
     assert sorted(set(EVENT_TYPES)) == list(EVENT_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "gist"), [("contract.violated", "violated"), ("contract.resolved", "holds again")]
+)
+def test_people_are_told_of_contracts(kind, gist):
+    facts = {
+        "contract": "orders-for-finance",
+        "contract_version": "1.2.0",
+        "kind": "freshness",
+        "severity": "critical",
+        "message": "220 percent of the allowed age",
+        "violation": "v-1",
+        "opened_at": "2026-03-01T11:00:00+00:00",
+    }
+
+    found = told(kind, facts)
+
+    assert gist in found.subject
+    assert "orders-for-finance" in found.subject
+    assert "(freshness, critical)" in found.subject
+    assert "freshness: 220 percent of the allowed age" in found.text.splitlines()
+    assert "contract: orders-for-finance 1.2.0" in found.text.splitlines()
+    assert found.link == f"{URL}/governance/contracts"

@@ -91,3 +91,21 @@ def both_tick(daemons, now, tick, *, dies):
     first.end(now, dies=dies)
     second.end(now)
     return dies and claimed > 0
+
+
+def test_another_version_is_due_at_once_and_the_same_one_keeps_its_rhythm(watched):
+    world = watched(1)
+    later = START + timedelta(minutes=2)
+    daemon = Daemon(world)
+    daemon.claim(START, 1)
+    daemon.end(START)
+    world.set_clock(later)
+
+    world.declare(kind="published", contracts=[odcs(id="contract-00")])
+    assert daemon.claim(later, 2) == 0
+    daemon.end(later)
+
+    tightened = odcs(id="contract-00", version="1.0.1", tags=["reviewed"])
+    world.declare(kind="published", contracts=[tightened])
+    assert daemon.claim(later, 3) == len(RHYTHMS)
+    daemon.end(later)
