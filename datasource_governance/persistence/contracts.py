@@ -90,7 +90,7 @@ SELECT datasource, contract, kind, (finished_at AT TIME ZONE 'UTC')::date AS day
     count(*) FILTER (WHERE status = 'failed') AS failed,
     count(*) FILTER (WHERE status = 'error') AS errors
 FROM governance.contract_check
-WHERE tenant = :tenant AND finished_at >= CAST(:since AS date) AT TIME ZONE 'UTC'
+WHERE tenant = :tenant AND finished_at >= CAST(:since AS timestamp) AT TIME ZONE 'UTC'
     AND (CAST(:datasource AS text) IS NULL OR datasource = :datasource)
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """)

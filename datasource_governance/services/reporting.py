@@ -36,9 +36,12 @@ class Promise:
             "last_at": watch.last_at.isoformat() if watch.last_at else None,
             "checks": kept.checks,
             "passed": kept.passed,
+            "failed": sum(day.failed for day in kept.days),
+            "errors": sum(day.errors for day in kept.days),
             "compliance_percent": kept.percent,
             "trend": str(kept.trend),
             "points_per_day": kept.slope,
+            "daily": [_day(day) for day in kept.days],
             "violation": broken
             and {
                 "id": broken.id,
@@ -96,6 +99,15 @@ def report_contracts(
     ]
     ordered = sorted(promises, key=_badness)
     return Report(at=now, days=days, promises=tuple(ordered))
+
+
+def _day(day: Day) -> dict[str, object]:
+    return {
+        "day": day.day.isoformat(),
+        "passed": day.passed,
+        "failed": day.failed,
+        "errors": day.errors,
+    }
 
 
 def _badness(promise: Promise) -> int:

@@ -16,7 +16,7 @@ from datasource_governance.composition import Application
 from datasource_governance.domain.actor import READERS, ActorId
 from datasource_governance.domain.compliance import Compliance
 from datasource_governance.errors import GovernanceError
-from datasource_governance.services.reporting import DEFAULT_DAYS, Promise, Report, report_contracts
+from datasource_governance.services.reporting import Promise, Report, report_contracts
 from datasource_governance.web.decision_facts import Mark
 from datasource_governance.web.pages import page, refusal_page
 
@@ -59,7 +59,6 @@ def report_page(report: Report, actor: ActorId | None = None) -> Response:
         "actor": actor,
         "at": report.at,
         "days": report.days,
-        "default_days": DEFAULT_DAYS,
         "promises": [_row(promise) for promise in report.promises],
     }
     return page("contracts.html" if actor is not None else "contract_report.html", facts)
@@ -100,12 +99,18 @@ def bars(kept: Compliance) -> Sequence[dict[str, float | str]]:
         return []
     width = min(_WIDTH / len(kept.days), _WIDEST)
     return [
-        {
-            "x": round(place * width, 2),
-            "width": round(max(width - 1, 1), 2),
-            "y": round(_HEIGHT * (1 - float(day.compliance) / 100), 2),
-            "height": round(max(_HEIGHT * float(day.compliance) / 100, 1), 2),
-            "told": f"{day.day}: {float(day.compliance):.1f} % of {day.checks}",
-        }
+        _bar(place * width, width, float(day.compliance))
+        | {"told": f"{day.day}: {float(day.compliance):.1f} % of {day.checks}"}
         for place, day in enumerate(kept.days)
     ]
+
+
+def _bar(x: float, width: float, percent: float) -> dict[str, float | str]:
+    # A day without a check that passed is a line on the ground, unlike a day without checks.
+    height = max(_HEIGHT * percent / 100, 1)
+    return {
+        "x": round(x, 2),
+        "width": round(max(width - 1, 1), 2),
+        "y": round(_HEIGHT - height, 2),
+        "height": round(height, 2),
+    }

@@ -1,7 +1,8 @@
 """What Prometheus reads: contracts, approvals that are waited for, and the outbox.
 
 Every scrape asks the database anew, for rows of which there are as many as contracts, stages that
-wait and receivers, whatever happened before. Names, counts and seconds are all that is told.
+wait and receivers. Only the violations there ever were are counted each time. Names, counts and
+seconds are all that is told.
 
 Source: SPEC sections 5 and 14; Prometheus, "Exposition formats".
 """

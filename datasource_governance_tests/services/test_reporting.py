@@ -50,7 +50,10 @@ def test_each_promise_is_counted_by_day_and_the_broken_ones_come_first(watched):
     assert (stale.compliance.trend, stale.violation.severity) == ("degrading", "error")
     assert [day.checks for day in there.compliance.days] == [2, 2, 2]
     assert (there.compliance.percent, there.violation) == (100, None)
-    assert found.document()["promises"][0]["violation"]["severity"] == "error"
+    first = found.document()["promises"][0]
+    assert first["violation"]["severity"] == "error"
+    assert (first["checks"], first["passed"], first["failed"], first["errors"]) == (3, 1, 2, 0)
+    assert first["daily"][1] == {"day": "2026-12-02", "passed": 0, "failed": 1, "errors": 0}
 
 
 def test_only_the_days_that_are_asked_for_and_the_datasources_that_are_named_count(watched):

@@ -1,9 +1,14 @@
 """The page about contracts: for whom it shows what, and that it says what is so."""
 
+from datetime import date, timedelta
+
+import pytest
+
 from datasource_governance.domain.actor import SYSTEM, Role
+from datasource_governance.domain.compliance import Compliance, Day
 from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance.services.reporting import report_contracts
-from datasource_governance.web.contracts import CONTRACTS, report_page
+from datasource_governance.web.contracts import CONTRACTS, bars, report_page
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.domain.contracts import odcs
 
@@ -53,3 +58,24 @@ def test_the_same_page_goes_into_a_file_without_links(office):
     assert own.world.datasource in content
     assert "<a " not in content
     assert "<script" not in content
+
+
+@pytest.mark.parametrize("days", [1, 30, 365])
+@pytest.mark.parametrize("passed", [0, 1, 50, 100])
+def test_every_day_is_seen_in_the_picture(passed, days):
+    kept = Compliance(
+        days=tuple(
+            Day(
+                day=date(2026, 12, 1) + timedelta(place),
+                passed=passed,
+                failed=100 - passed,
+                errors=0,
+            )
+            for place in range(days)
+        )
+    )
+    drawn = bars(kept)
+    assert len(drawn) == days
+    assert {bar["y"] + bar["height"] for bar in drawn} == {24}
+    assert min(bar["height"] for bar in drawn) >= 1
+    assert max(bar["x"] for bar in drawn) < 120

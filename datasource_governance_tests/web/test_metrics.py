@@ -6,13 +6,14 @@ import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from datasource_governance.composition import Application
 from datasource_governance.domain.actor import SYSTEM, Role
 from datasource_governance.monitoring.monitor import Monitor
 from datasource_governance.web.metrics import METRICS
 from datasource_governance.web.settings import WebSettings
 from datasource_governance_tests.builders import policy_document, rule
 from datasource_governance_tests.domain.contracts import odcs
-from datasource_governance_tests.web.serving import serving, with_accounts
+from datasource_governance_tests.web.serving import free_port, serving, with_accounts
 
 TOKEN = "prometheus-" + "t" * 40
 CELL = "zq-canary-7731"
@@ -114,3 +115,35 @@ def test_the_token_opens_nothing_else(scraped):
 def test_without_a_token_in_the_settings_there_is_no_way_around_signing_in(governed):
     assert scrape(governed).status == 401
     assert governed.client("nobody").get(METRICS).status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("HEAD", METRICS, 200),
+        ("OPTIONS", METRICS, 403),
+        ("PUT", METRICS, 403),
+        ("DELETE", METRICS, 403),
+        ("GET", f"{METRICS}/", 401),
+        ("GET", f"{METRICS}x", 401),
+        ("GET", f"/{METRICS}", 401),
+    ],
+)
+def test_the_token_reads_this_one_path(scraped, method, path, status):
+    _, running = scraped
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    assert running.client().fetch(method, path, headers=headers).status == status
+
+
+def test_without_a_database_there_is_a_sentence(web_world, web_context, tmp_path):
+    url = f"postgresql+psycopg://login:{CELL}@127.0.0.1:{free_port()}/governance"
+    away = Application(replace(web_world.application.settings, database_url=url))
+    settings = with_accounts(WebSettings(directory=tmp_path, metrics_token=TOKEN))
+    with serving(web_context, settings, away) as running:
+        answer = scrape(running)
+    away.close()
+
+    assert answer.status == 503
+    assert answer.text.startswith("Postgres at 127.0.0.1")
+    assert CELL not in answer.text
+    assert "Traceback" not in answer.text
