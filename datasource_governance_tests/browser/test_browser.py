@@ -52,6 +52,8 @@ def test_every_picture_shows_what_it_promises_and_no_cell(told, tmp_path):
         "publication.png": PNG,
         "retention_plan.png": PNG,
         "stale_plan.png": PNG,
+        "contract_check.png": PNG,
+        "contracts.png": PNG,
     }
     assert told.blocked.state is StageState.FAILED
 
