@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from datasource_governance.cli import contract_documents, contract_report
+from datasource_governance.cli.contract_report import DatasourceOption
 from datasource_governance.cli.output import JsonOption, console, instant, print_json
 from datasource_governance.cli.render import coloured
 from datasource_governance.cli.session import application
@@ -27,9 +28,6 @@ app.command()(contract_documents.lint)
 app.command()(contract_documents.diff)
 app.command("import")(contract_documents.import_)
 app.command()(contract_documents.export)
-DatasourceOption = Annotated[
-    str | None, typer.Option("--datasource", help="Only those of one datasource.")
-]
 
 
 @app.command("list")
@@ -133,8 +131,7 @@ def _show(checks: Sequence[ContractCheck], *, json: bool) -> int:
         print_json([one.document() for one in checks])
     else:
         console().print(check_table(checks))
-    is_broken = any(one.severity is not None and one.severity.is_breach for one in checks)
-    return EXIT_NO if is_broken else 0
+    return EXIT_NO if any(one.is_broken for one in checks) else 0
 
 
 def check_table(checks: Sequence[ContractCheck]) -> Table:

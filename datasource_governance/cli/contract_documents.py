@@ -34,7 +34,7 @@ def lint(
 ) -> int:
     """Check contracts. Exit 2: one is refused, with everything that is wrong with it."""
     found = {path: _read(path) for path in files}
-    told = {path: unchecked_promises(load_object(one.document)) for path, one in found.items()}
+    told = {path: unchecked_promises(load_object(one.canonical)) for path, one in found.items()}
     if json:
         print_json(
             [

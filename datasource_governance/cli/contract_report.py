@@ -15,13 +15,14 @@ from datasource_governance.cli.render import coloured
 from datasource_governance.cli.session import application
 from datasource_governance.services.reporting import DEFAULT_DAYS, Report, report_contracts
 
+DatasourceOption = Annotated[
+    str | None, typer.Option("--datasource", help="Only those of one datasource.")
+]
 _MOST_DAYS = 3650
 
 
 def report(
-    datasource: Annotated[
-        str | None, typer.Option("--datasource", help="Only those of one datasource.")
-    ] = None,
+    datasource: DatasourceOption = None,
     days: Annotated[int, typer.Option(min=1, max=_MOST_DAYS, help="How far back.")] = DEFAULT_DAYS,
     html: Annotated[Path | None, typer.Option(help="A new file for the report as a page.")] = None,
     json: JsonOption = False,

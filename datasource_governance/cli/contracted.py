@@ -62,8 +62,7 @@ def gone_stale(application: Application) -> ContractCheck:
     monitor, deadline = Monitor(application=application), time.monotonic() + _PATIENCE_SECONDS
     while True:
         check = monitor.check(DATASOURCE, DATASOURCE, CheckKind.FRESHNESS)
-        is_broken = check.severity is not None and check.severity.is_breach
-        if is_broken or time.monotonic() > deadline:
+        if check.is_broken or time.monotonic() > deadline:
             return check
         time.sleep(1)
 

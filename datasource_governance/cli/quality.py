@@ -5,7 +5,6 @@ All but `check` need neither data, nor a network, nor a database, so that CI can
 Source: SPEC sections 14 and 16.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
@@ -30,8 +29,8 @@ from datasource_governance.domain.platform_manifest import PlatformManifest
 from datasource_governance.domain.quality_expectation import expectations
 from datasource_governance.domain.quality_gates import ValidationResult, check_gates
 from datasource_governance.domain.quality_policy import parse_quality_policy
-from datasource_governance.domain.quality_score import QualityScore, ScoreLevel, quality_score
-from datasource_governance.domain.rule_outcome import RuleOutcome, Status
+from datasource_governance.domain.quality_score import ScoreLevel
+from datasource_governance.domain.rule_outcome import Status
 from datasource_governance.domain.strict_json import parse_json
 from datasource_governance.domain.tier import Enforcement
 from datasource_governance.errors import EXIT_NO, InvalidArgumentError, PluginExecutionError
@@ -132,7 +131,7 @@ def check(
     session = application()
     asked = expectations(parse_quality_policy(read_document(policy)))
     result = session.platform.plugin.execute_checks(_source(data, table, schema), asked)
-    score = _score(result.checks, session.platform.manifest)
+    score = session.platform.score(result.checks)
     if json:
         print_json({**result.document(), "score": score.document()})
     else:
@@ -142,12 +141,6 @@ def check(
         console().print(f"score: {told}, {coloured(str(score.level))}")
     failed = result.status is Status.ERROR or score.level is ScoreLevel.BLOCKED
     return EXIT_NO if failed else 0
-
-
-def _score(checks: Sequence[RuleOutcome], manifest: PlatformManifest | None) -> QualityScore:
-    if manifest is None:
-        return quality_score(checks)
-    return quality_score(checks, manifest.weights, manifest.weight_classes, manifest.thresholds)
 
 
 def _source(data: str, table: str | None, schema: str | None) -> object:

@@ -100,8 +100,8 @@ class Contract:
 
     `schema` is what is promised of fields: their types and whether nulls may be in them; a field of
     type `unknown` promises no type. `quality_policy` has the promised rules about rows, None where
-    there are none. `table` is read instead of what is current, where one is named. `document` are
-    the canonical bytes of the whole ODCS document, and `hash` is over them.
+    there are none. `table` is read instead of what is current, where one is named. `canonical` are
+    the bytes of the whole ODCS document, and `hash` is over them.
     """
 
     id: str
@@ -118,7 +118,7 @@ class Contract:
     table: ContractTable | None
     end_of_support: date | None
     end_of_life: date | None
-    document: bytes
+    canonical: bytes
     hash: Sha256
 
     @property

@@ -104,6 +104,11 @@ class ContractCheck:
         return self.finding.status
 
     @property
+    def is_broken(self) -> bool:
+        """Whether it found the contract broken, and not only close to it."""
+        return self.severity is not None and self.severity.is_breach
+
+    @property
     def seconds(self) -> float:
         """How long it took."""
         return (self.finished_at - self.started_at).total_seconds()

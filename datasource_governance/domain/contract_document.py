@@ -62,7 +62,6 @@ def parse_contract(document: Mapping[str, object]) -> Contract:
         raise InvalidPolicyError("contract", refused)
     place = Place(problems=[], unreadable=frozenset())
     _check_life(read, place)
-    rhythms = _rhythms(custom.get("monitor", {}), place)
     if place.problems:
         raise InvalidPolicyError("contract", place.problems)
     content = canonical_bytes(document)
@@ -76,12 +75,12 @@ def parse_contract(document: Mapping[str, object]) -> Contract:
         schema=_schema(described),
         quality_policy=_policy(read["version"], rules),
         service_levels=service_levels(read["slaProperties"]),
-        rhythms=rhythms,
+        rhythms=_rhythms(custom.get("monitor", {})),
         enforcement=custom.get("enforcement", ContractEnforcement.ALERT_ONLY),
         table=custom.get("table"),
         end_of_support=day_of(read["slaProperties"], "endOfSupport"),
         end_of_life=day_of(read["slaProperties"], "endOfLife"),
-        document=content,
+        canonical=content,
         hash=digest(HASH_DOMAIN, content),
     )
 
@@ -223,11 +222,8 @@ def _check_life(read: Mapping[str, Any], place: Place) -> None:
         )
 
 
-def _rhythms(
-    given: Mapping[str, Mapping[str, int | None]], place: Place
-) -> Mapping[CheckKind, Rhythm]:
+def _rhythms(given: Mapping[str, Mapping[str, int | None]]) -> Mapping[CheckKind, Rhythm]:
     """Return the default rhythms with what is given of each, key by key."""
-    del place
     merged = dict(DEFAULT_RHYTHMS)
     for name, one in given.items():
         before = merged[CheckKind(name)]

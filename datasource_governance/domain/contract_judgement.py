@@ -24,12 +24,13 @@ _USED: Final = (
     (90, ViolationSeverity.WARNING),
     (80, ViolationSeverity.INFO),
 )
-_CHANGES: Final = {
+CHANGES: Final = {
     "removed": ViolationSeverity.CRITICAL,
     "type": ViolationSeverity.ERROR,
     "nulls": ViolationSeverity.WARNING,
     "added": ViolationSeverity.WARNING,
 }
+"""How bad a change of a field is, by its kind."""
 _FAILURES: Final = ((5, ViolationSeverity.CRITICAL), (3, ViolationSeverity.ERROR))
 _NEARLY: Final = 0.9
 _HALF: Final = 0.5
@@ -113,9 +114,9 @@ def _freshness(finding: Finding) -> tuple[ViolationSeverity | None, str]:
 def _drift(finding: Finding) -> tuple[ViolationSeverity | None, str]:
     if not finding.changes:
         return None, "the schema is the promised one"
-    worst = max((_CHANGES[change.change] for change in finding.changes), key=lambda one: one.rank)
+    worst = max((CHANGES[change.change] for change in finding.changes), key=lambda one: one.rank)
     counts = {
-        kind: [one.field for one in finding.changes if one.change == kind] for kind in _CHANGES
+        kind: [one.field for one in finding.changes if one.change == kind] for kind in CHANGES
     }
     told = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in counts.items() if names)
     return worst, f"the schema differs from the promised one: {told}"

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from datasource_governance.domain.canonical import load_object
+from datasource_governance.domain.contract_check import ViolationSeverity
+from datasource_governance.domain.contract_judgement import CHANGES
 from datasource_governance.domain.event import CHECKED, Event
 from datasource_governance.domain.launch import CONTRACT_MONITOR_JOB
 from datasource_governance.domain.lineage_dataset import current_dataset, stage_dataset
@@ -29,7 +31,6 @@ LINEAGE_TYPES = (
     "datasource.stage.promoted",
 )
 """The events that are lineage; all others are not."""
-_BREACHES = frozenset({"error", "critical"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ def _check_run(event: Event, facts: Mapping[str, Any], work: UnitOfWork, namespa
         **facets.nominal_time(facts["planned_for"]),
         **(facets.contract_violation(**_violation(facts)) if violation else {}),
     }
-    is_broken = facts["severity"] in _BREACHES or facts["status"] == "error"
+    is_broken = _is_breach(facts) or facts["status"] == "error"
     is_broken = is_broken or any(one.is_error and not one.success for one in asserted)
     return _Run(
         id=_run_id(event),
@@ -140,12 +141,17 @@ def _asserted(facts: Mapping[str, Any]) -> Iterator[Asserted]:
             name=f"{change['field']}.{change['change']}",
             type=f"schema_drift.{change['change']}",
             success=False,
-            is_error=change["change"] in ("removed", "type"),
+            is_error=CHANGES[change["change"]].is_breach,
             fields=(change["field"],),
         )
     if not facts["rules"] and not facts["changes"]:
-        success = facts["severity"] not in _BREACHES and facts["status"] == "passed"
+        success = not _is_breach(facts) and facts["status"] == "passed"
         yield Asserted(name=facts["kind"], type=facts["kind"], success=success, is_error=True)
+
+
+def _is_breach(facts: Mapping[str, Any]) -> bool:
+    severity = facts["severity"]
+    return severity is not None and ViolationSeverity(severity).is_breach
 
 
 def _rule(rule: Mapping[str, Any]) -> Asserted:

@@ -12,7 +12,6 @@ from typing import Final
 from datasource_governance.domain.contract import CheckKind, Contract
 from datasource_governance.domain.contract_check import FieldChange, Finding
 from datasource_governance.domain.quality_expectation import expectations
-from datasource_governance.domain.quality_score import quality_score
 from datasource_governance.domain.rule_outcome import RuleOutcome, Status
 from datasource_governance.domain.schema import DataType, TableSchema
 from datasource_governance.errors import GovernanceError
@@ -84,12 +83,7 @@ def _quality(contract: Contract, live: LiveData, platform: Platform, seconds: in
 
 def scored(checks: tuple[RuleOutcome, ...], platform: Platform, row_count: int | None) -> Finding:
     """Return the finding of outcomes: their score, and `error` where a rule was not evaluated."""
-    manifest = platform.manifest
-    score = (
-        quality_score(checks)
-        if manifest is None
-        else quality_score(checks, manifest.weights, manifest.weight_classes, manifest.thresholds)
-    )
+    score = platform.score(checks)
     plain = tuple(replace(check, rows=None) for check in checks)
     if any(check.status is Status.ERROR for check in checks) or score.value is None:
         return Finding(

@@ -66,7 +66,7 @@ class CurrentData(LiveData):
 
     application: Application
     datasource: str
-    found: Materialization | None
+    found: Materialization
 
     @property
     @override
@@ -76,62 +76,52 @@ class CurrentData(LiveData):
     @property
     @override
     def materialization(self) -> str | None:
-        return self.found.id if self.found else None
+        return self.found.id
 
     @override
     def absence(self) -> str | None:
-        if self.found is None:
-            return "nothing_current"
         if self.found.disposition is not Disposition.RETAINED:
             return "payload_purged"
         try:
-            self._touch(self.found)
+            self._touch()
         except GovernanceError as error:
             return error.code
         return None
 
-    def _touch(self, found: Materialization) -> None:
-        if found.artifact is not None:
-            reference = parse_artifact_reference(found.artifact)
-            self.application.artifacts().version(found.datasource, reference)
+    def _touch(self) -> None:
+        if self.found.artifact is not None:
+            reference = parse_artifact_reference(self.found.artifact)
+            self.application.artifacts().version(self.datasource, reference)
             return
         with self.application.work() as work:
-            work.materializations.payload_size(found.id)
+            work.materializations.payload_size(self.found.id)
 
     @override
     def schema(self) -> TableSchema:
-        return parse_schema(self._current().schema)
+        return parse_schema(self.found.schema)
 
     @override
     def used(self, levels: ServiceLevels, allowed: timedelta) -> int:
-        found = self._current()
         with self.application.work() as work:
-            return used_percent(work.now() - found.created_at, allowed)
+            return used_percent(work.now() - self.found.created_at, allowed)
 
     @override
     def rows(self) -> object:
         from datasource_governance.reading import Reader
         from datasource_governance.services.reading import Wanted
 
-        found = self._current()
-        wanted = Wanted(partition=found.partition, materialization=found.id)
+        wanted = Wanted(partition=self.found.partition, materialization=self.found.id)
         reader = Reader(application=self.application)
         return reader.load(self.datasource, wanted, "arrow").frame
-
-    def _current(self) -> Materialization:
-        if self.found is None:
-            raise NotFoundError(
-                f"datasource {self.datasource!r} has nothing current yet", code="nothing_current"
-            )
-        return self.found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableData(LiveData):
-    """A SQL table. `url` has a password, and is not in the `repr`."""
+    """A SQL table, whose URL is in `environment`. It has a password, and is not in the `repr`."""
 
-    url: str = field(repr=False)
+    contract: str
     named: ContractTable
+    environment: Mapping[str, str] = field(repr=False)
     timeout_seconds: int
 
     @property
@@ -173,17 +163,27 @@ class TableData(LiveData):
     def rows(self) -> object:
         from datasource_governance.sources.sql.read import SqlSource
 
-        return SqlSource(self.url, table=self.named.table, schema=self.named.schema)
+        return SqlSource(self._url(), table=self.named.table, schema=self.named.schema)
 
     def _table(self) -> "LiveTable":
         from datasource_governance.sources.sql.live import LiveTable
 
         return LiveTable(
-            url=self.url,
+            url=self._url(),
             table=self.named.table,
             schema=self.named.schema,
             timeout_seconds=self.timeout_seconds,
         )
+
+    def _url(self) -> str:
+        url = self.environment.get(self.named.url_variable)
+        if not url:
+            raise ServiceUnavailableError(
+                f"contract {self.contract!r} is about a table whose address is in "
+                f"{self.named.url_variable}, which is not set; export it where checks run",
+                code="table_url_missing",
+            )
+        return url
 
 
 def live_data(
@@ -192,23 +192,23 @@ def live_data(
     contract: Contract,
     timeout_seconds: int,
     environment: Mapping[str, str],
-) -> LiveData:
-    """Return what a contract is about.
+) -> LiveData | None:
+    """Return what a contract is about; None where that is what is current, and nothing ever was.
 
     Raises:
-        ServiceUnavailableError: code `table_url_missing`, the variable of a table is not set.
+        GovernanceError: the governance database cannot be used.
     """
     if contract.table is not None:
-        url = environment.get(contract.table.url_variable)
-        if not url:
-            raise ServiceUnavailableError(
-                f"contract {contract.id!r} is about a table whose address is in "
-                f"{contract.table.url_variable}, which is not set; export it where checks run",
-                code="table_url_missing",
-            )
-        return TableData(url=url, named=contract.table, timeout_seconds=timeout_seconds)
+        return TableData(
+            contract=contract.id,
+            named=contract.table,
+            environment=environment,
+            timeout_seconds=timeout_seconds,
+        )
     with application.work() as work:
         # The newest revision is what is current, or is in its partition.
         newest = work.materializations.page(datasource, before=None, limit=1)
-    found = next(iter(newest), None)
-    return CurrentData(application=application, datasource=datasource, found=found)
+    return next(
+        (CurrentData(application=application, datasource=datasource, found=one) for one in newest),
+        None,
+    )

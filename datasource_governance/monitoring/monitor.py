@@ -51,20 +51,12 @@ class Monitor:
     def _claimed(self, claim: Claim) -> Iterator[ContractCheck]:
         with self.application.work() as work:
             contract = contract_in_force(work, claim.datasource, claim.contract_hash)
-        if self._is_awaited(claim.datasource, contract):
-            pass_over(self.application.work(), claim)
-            return
         trigger = Trigger.SCHEDULE if claim.planned_for else Trigger.MATERIALIZATION
         observed = self._observed(claim.datasource, contract, claim.kind, trigger, claim)
-        if kept := keep_observation(self.application.work(), observed):
+        if observed is None:
+            pass_over(self.application.work(), claim)
+        elif kept := keep_observation(self.application.work(), observed):
             yield kept
-
-    def _is_awaited(self, datasource: str, contract: Contract) -> bool:
-        """Tell whether a contract is about what is current, and nothing ever was."""
-        if contract.table is not None:
-            return False
-        with self.application.work() as work:
-            return not work.materializations.page(datasource, before=None, limit=1)
 
     def check(
         self, datasource: str, contract_id: str, kind: CheckKind, trigger: Trigger = Trigger.MANUAL
@@ -77,13 +69,13 @@ class Monitor:
             GovernanceError: the governance database cannot be used.
         """
         contract = self.contract(datasource, contract_id)
-        if self._is_awaited(datasource, contract):
+        observed = self._observed(datasource, contract, kind, trigger, None)
+        if observed is None:
             raise NotFoundError(
                 f"datasource {datasource!r} has nothing current yet; its contracts are checked "
                 "from its first materialization on",
                 code="nothing_current",
             )
-        observed = self._observed(datasource, contract, kind, trigger, None)
         return self.keep(observed)
 
     def keep(self, observed: Observation) -> ContractCheck:
@@ -122,12 +114,15 @@ class Monitor:
         kind: CheckKind,
         trigger: Trigger,
         claim: Claim | None,
-    ) -> Observation:
+    ) -> Observation | None:
+        """Return what a check finds; None where nothing is there yet that it could look at."""
+        timeout = contract.rhythms[kind].timeout_seconds
+        live = live_data(self.application, datasource, contract, timeout, self.environment)
+        if live is None:
+            return None
         seconds, materialization = 0.0, None
         dataset = current_dataset(self.application.settings.tenant, datasource)
         try:
-            timeout = contract.rhythms[kind].timeout_seconds
-            live = live_data(self.application, datasource, contract, timeout, self.environment)
             dataset, materialization = live.dataset, live.materialization
             finding, seconds = run_check(kind, contract, live, self.application.platform)
         except GovernanceError as error:

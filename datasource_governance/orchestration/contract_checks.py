@@ -91,8 +91,7 @@ def contract_result(
 ) -> dg.AssetCheckResult:
     """Return a check as Dagster shows it; an error only where it is a breach that is told."""
     severity, finding = check.severity, check.finding
-    is_told = enforcement is not ContractEnforcement.WARN
-    is_error = severity is not None and severity.is_breach and is_told
+    is_error = check.is_broken and enforcement is not ContractEnforcement.WARN
     numbers: dict[str, Any] = {
         metadata.USED: finding.used,
         metadata.SCORE: finding.score,

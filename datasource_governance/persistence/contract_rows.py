@@ -19,10 +19,8 @@ from datasource_governance.domain.contract_check import (
 )
 from datasource_governance.domain.rule_outcome import RuleOutcome, Status
 from datasource_governance.domain.rules import Severity
+from datasource_governance.persistence.rows import Row
 from datasource_governance.ports.contracts import Claim, Watch
-
-Row = Mapping[str, Any]
-"""A row as SQLAlchemy gives it; the types are those of `tables.py`."""
 
 
 def check_row(check: ContractCheck) -> dict[str, object]:
@@ -103,8 +101,8 @@ def claim(claim_id: str, row: Row) -> Claim:
 
 
 def watch(row: Row) -> Watch:
-    """Return the watch of a row; who claimed it is left out."""
-    left_out = ("tenant", "interval_seconds", "current", "claim", "claimed_until")
+    """Return the watch of a row."""
+    left_out = ("tenant", "interval_seconds", "current", "claimed_until")
     status, severity = row["last_status"], row["last_severity"]
     given: dict[str, Any] = {name: one for name, one in row.items() if name not in left_out}
     given |= {

@@ -7,13 +7,15 @@ violations are governed rows that evidence commits to, watches are not.
 Source: ports.contracts, which says what each method promises.
 """
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, TextClause, case, select, text, update
 from sqlalchemy.dialects import postgresql
 
+from datasource_governance.domain.compliance import Day
 from datasource_governance.domain.contract import CheckKind
 from datasource_governance.domain.contract_check import (
     ContractCheck,
@@ -25,7 +27,6 @@ from datasource_governance.persistence.rows import Row, Rows
 from datasource_governance.ports.contracts import (
     DURATION_BUCKETS,
     Claim,
-    DailyCount,
     Outcomes,
     Watch,
 )
@@ -91,7 +92,6 @@ SELECT datasource, contract, kind, (finished_at AT TIME ZONE 'UTC')::date AS day
     count(*) FILTER (WHERE status = 'error') AS errors
 FROM governance.contract_check
 WHERE tenant = :tenant AND finished_at >= CAST(:since AS timestamp) AT TIME ZONE 'UTC'
-    AND (CAST(:datasource AS text) IS NULL OR datasource = :datasource)
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """)
 _VIOLATION_COUNTS: Final = text("""
@@ -158,12 +158,6 @@ class PostgresContracts:
         if len(found) < limit:
             found += self._run(_CLAIM_DUE, **asked, limit=limit - len(found))
         return [contract_rows.claim(claim, row) for row in found]
-
-    def still_claimed(self, claim: Claim) -> bool:
-        """See ports.contracts.Contracts."""
-        key = _key(claim.datasource, claim.contract, claim.kind)
-        row = self._rows.find_and_lock(_WATCH, **key)
-        return row is not None and row["claim"] == claim.id
 
     def give_back(self, claim: Claim, next_due: datetime | None) -> None:
         """See ports.contracts.Contracts."""
@@ -273,10 +267,13 @@ class PostgresContracts:
         (row,) = self._run(_OUTCOMES, **_key(datasource, contract, kind), since=since)
         return Outcomes(**row)
 
-    def daily(self, since: date, datasource: str | None = None) -> Sequence[DailyCount]:
+    def daily(self, since: date) -> Mapping[tuple[str, str, CheckKind], Sequence[Day]]:
         """See ports.contracts.Contracts."""
-        found = self._run(_DAILY, since=since, datasource=datasource)
-        return [DailyCount(**{**row, "kind": CheckKind(row["kind"])}) for row in found]
+        found = defaultdict(list)
+        for row in self._run(_DAILY, since=since):
+            counts = {name: row[name] for name in ("day", "passed", "failed", "errors")}
+            found[row["datasource"], row["contract"], CheckKind(row["kind"])].append(Day(**counts))
+        return found
 
     def newest(self, datasource: str, contract: str, limit: int) -> Sequence[ContractCheck]:
         """See ports.contracts.Contracts."""

@@ -3,12 +3,13 @@
 Source: SPEC section 14.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
 from datasource_governance.domain.canonical import Sha256
+from datasource_governance.domain.compliance import Day
 from datasource_governance.domain.contract import CheckKind
 from datasource_governance.domain.contract_check import (
     ContractCheck,
@@ -46,7 +47,7 @@ class Watch:
     `next_due` is None where it is not watched any more. `checks`, `failures`, `errors` and
     `seconds` are sums over all time, `durations` counts of checks by `DURATION_BUCKETS` and of
     longer ones at last. `last_…` are of the newest check, None before the first. `violation` is the
-    id of the open one.
+    id of the open one. `claim` is the id of the newest claim that was not given back.
     """
 
     datasource: str
@@ -68,6 +69,7 @@ class Watch:
     last_used: int | None = None
     last_score: float | None = None
     violation: str | None = None
+    claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +79,6 @@ class Outcomes:
     checks: int
     passed: int
     breaches: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DailyCount:
-    """The checks of one contract and kind on one day (UTC), by how they ended."""
-
-    datasource: str
-    contract: str
-    kind: CheckKind
-    day: date
-    passed: int
-    failed: int
-    errors: int
 
 
 class Contracts(Protocol):
@@ -113,10 +102,6 @@ class Contracts(Protocol):
         Each is claimed for as long as it may take, and a minute. What others claim at the same
         time is passed over without waiting.
         """
-        ...
-
-    def still_claimed(self, claim: Claim) -> bool:
-        """Tell whether a claim is nobody else's by now, and lock its watch."""
         ...
 
     def give_back(self, claim: Claim, next_due: datetime | None) -> None:
@@ -165,8 +150,8 @@ class Contracts(Protocol):
         """Return how the checks that ended after an instant did so."""
         ...
 
-    def daily(self, since: date, datasource: str | None = None) -> Sequence[DailyCount]:
-        """Return the checks of each day since one, ordered by datasource, contract, kind, day."""
+    def daily(self, since: date) -> Mapping[tuple[str, str, CheckKind], Sequence[Day]]:
+        """Return the days since one with checks, in order, by datasource, contract and kind."""
         ...
 
     def newest(self, datasource: str, contract: str, limit: int) -> Sequence[ContractCheck]:

@@ -5,6 +5,7 @@ Nothing is read before it is asked for, and no framework is imported before it r
 Source: SPEC section 14.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,8 @@ from datasource_governance.domain.quality_provider import (
     ProviderBinding,
     evaluator_version,
 )
+from datasource_governance.domain.quality_score import QualityScore, quality_score
+from datasource_governance.domain.rule_outcome import RuleOutcome
 from datasource_governance.ports import Evaluator
 from datasource_governance.ports.artifacts import ArtifactEvaluator
 from datasource_governance.quality.plugin import DataQualityPlugin, PluginConfiguration
@@ -68,6 +71,13 @@ class Platform:
             options=self.manifest.options,
         )
         return provider(self.manifest.provider, configuration)
+
+    def score(self, checks: Sequence[RuleOutcome]) -> QualityScore:
+        """Return the score of checks as the manifest weighs them, else by the default weights."""
+        manifest = self.manifest
+        if manifest is None:
+            return quality_score(checks)
+        return quality_score(checks, manifest.weights, manifest.weight_classes, manifest.thresholds)
 
     @cached_property
     def appraisal(self) -> Appraisal | None:

@@ -9,11 +9,7 @@ from datetime import datetime
 from datasource_governance.domain.canonical import Sha256
 from datasource_governance.domain.contract import Contract
 from datasource_governance.domain.contract_diff import check_version
-from datasource_governance.domain.policy_version import (
-    PolicyKind,
-    PolicyVersion,
-    recorded_contract,
-)
+from datasource_governance.domain.policy_version import PolicyKind, recorded_contract
 from datasource_governance.domain.target import Target
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.ports.contracts import Watch
@@ -44,24 +40,6 @@ def check_contract_versions(
         in_force = known.get(contract.id)
         if before is not None and in_force is not None and in_force != contract.hash:
             check_version(contract_in_force(work, before.datasource, in_force), contract)
-
-
-def contract_versions(
-    datasource: str, contracts: Sequence[Contract], attestation_id: str, now: datetime
-) -> list[PolicyVersion]:
-    """Return contracts as versions that are recorded like those of policies."""
-    return [
-        PolicyVersion(
-            datasource=datasource,
-            kind=PolicyKind.CONTRACT,
-            hash=contract.hash,
-            version=contract.version,
-            document=contract.document,
-            attestation_id=attestation_id,
-            created_at=now,
-        )
-        for contract in contracts
-    ]
 
 
 def watch_contracts(

@@ -9,6 +9,7 @@ from datetime import datetime
 from datasource_governance.domain.actor import ActorId, Role
 from datasource_governance.domain.approval_policy import ApprovalPolicy
 from datasource_governance.domain.attestation import Action, Attestation
+from datasource_governance.domain.contract import Contract
 from datasource_governance.domain.datasource import Datasource
 from datasource_governance.domain.policy_version import PolicyKind, PolicyVersion
 from datasource_governance.domain.quality_policy import QualityPolicy
@@ -19,12 +20,10 @@ from datasource_governance.domain.target import Target, beside_none
 from datasource_governance.errors import GuardError
 from datasource_governance.ports import UnitOfWork
 from datasource_governance.services.attesting import attest, authorise
-from datasource_governance.services.contracts import (
-    check_contract_versions,
-    contract_versions,
-    watch_contracts,
-)
+from datasource_governance.services.contracts import check_contract_versions, watch_contracts
 from datasource_governance.services.recording import record
+
+_Recorded = QualityPolicy | ApprovalPolicy | RetentionPolicy | Contract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,12 +112,13 @@ def _declared(
 
 
 def _versions(declaration: Datasource, attestation_id: str, now: datetime) -> list[PolicyVersion]:
-    policies: list[tuple[PolicyKind, QualityPolicy | ApprovalPolicy | RetentionPolicy | None]] = [
+    policies: list[tuple[PolicyKind, _Recorded | None]] = [
         (PolicyKind.QUALITY, declaration.quality_policy),
         (PolicyKind.APPROVAL, declaration.approval_policy),
         (PolicyKind.RETENTION, declaration.retention_policy),
+        *((PolicyKind.CONTRACT, contract) for contract in declaration.contracts),
     ]
-    recorded = [
+    return [
         PolicyVersion(
             datasource=declaration.id,
             kind=kind,
@@ -131,7 +131,6 @@ def _versions(declaration: Datasource, attestation_id: str, now: datetime) -> li
         for kind, policy in policies
         if policy is not None
     ]
-    return recorded + contract_versions(declaration.id, declaration.contracts, attestation_id, now)
 
 
 def _record(work: UnitOfWork, target: Target, author: ActorId, now: datetime) -> None:

@@ -83,8 +83,6 @@ def read_current(
     with work:
         authorise(work, actor, Role.STEWARD, datasource)
         materialization = _found(work, datasource, wanted)
-        if wanted.materialization is None:
-            _check_contracts(work, datasource)
         _check_retained(work, materialization)
         _check_columns(materialization, wanted.columns)
         if bounds is not None:
@@ -136,6 +134,8 @@ def _current(work: UnitOfWork, datasource: str, partition: str) -> Materializati
             f"{_place(datasource, partition)} has no current materialization yet; promote a stage, "
             "or publish to it"
         )
+    if target.contracts:
+        _check_contracts(work, datasource)
     return work.materializations.get(target.current)
 
 

@@ -3,7 +3,6 @@
 Source: SPEC section 14.
 """
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -80,17 +79,13 @@ def report_contracts(
     with work:
         now = work.now()
         watches = work.contracts.watches()
-        counts = work.contracts.daily((now - timedelta(days=days - 1)).date())
+        daily = work.contracts.daily((now - timedelta(days=days - 1)).date())
         open_now = {one.id: one for one in work.contracts.open_violations()}
-    by_promise = defaultdict(list)
-    for one in counts:
-        day = Day(day=one.day, passed=one.passed, failed=one.failed, errors=one.errors)
-        by_promise[one.datasource, one.contract, one.kind].append(day)
     promises = [
         Promise(
             watch=watch,
             compliance=Compliance(
-                days=tuple(by_promise[watch.datasource, watch.contract, watch.kind])
+                days=tuple(daily.get((watch.datasource, watch.contract, watch.kind), ()))
             ),
             violation=open_now.get(watch.violation or ""),
         )

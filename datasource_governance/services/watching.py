@@ -84,9 +84,9 @@ def keep_observation(work: UnitOfWork, observed: Observation) -> ContractCheck |
     datasource, kind, claim = observed.datasource, observed.kind, observed.claim
     with work:
         work.datasources.get_for_update(datasource)
-        if claim is not None and not work.contracts.still_claimed(claim):
-            return None
         watch = work.contracts.lock(datasource, observed.contract.id, kind)
+        if claim is not None and (watch is None or watch.claim != claim.id):
+            return None
         if watch is None or watch.contract_hash != observed.contract.hash:
             if claim is not None:
                 work.contracts.give_back(claim, None)

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from datasource_governance.composition import Application
-from datasource_governance.domain.actor import READERS, ActorId
+from datasource_governance.domain.actor import ActorId, may_read
 from datasource_governance.domain.compliance import Compliance
 from datasource_governance.errors import GovernanceError
 from datasource_governance.services.reporting import Promise, Report, report_contracts
@@ -21,7 +21,6 @@ from datasource_governance.web.decision_facts import Mark
 from datasource_governance.web.pages import page, refusal_page
 
 CONTRACTS = "/governance/contracts"
-_TONES = {"info": "warn", "warning": "warn", "error": "bad", "critical": "bad"}
 _WIDTH, _HEIGHT = 120, 24
 _WIDEST = 12
 """Of the picture of a promise's days, and of a day, in pixels."""
@@ -48,9 +47,7 @@ def _readable(application: Application, actor: ActorId) -> frozenset[str]:
     with application.work() as work:
         grants = work.authority.grants(actor)
         known = [target.datasource for target in work.datasources.list()]
-    return frozenset(
-        name for name in known if any(one.covers(role, name) for one in grants for role in READERS)
-    )
+    return frozenset(name for name in known if may_read(grants, actor, name))
 
 
 def report_page(report: Report, actor: ActorId | None = None) -> Response:
@@ -86,8 +83,8 @@ def _row(promise: Promise) -> dict[str, object]:
 
 def _mark(promise: Promise) -> Mark:
     if promise.violation is not None:
-        severity = str(promise.violation.severity)
-        return Mark(severity, _TONES[severity])
+        severity = promise.violation.severity
+        return Mark(str(severity), "bad" if severity.is_breach else "warn")
     if promise.watch.last_status is None:
         return Mark("never checked")
     return Mark("holds", "good")

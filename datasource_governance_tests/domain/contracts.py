@@ -32,7 +32,7 @@ def contract(**given):
         "table": None,
         "end_of_support": None,
         "end_of_life": None,
-        "document": canonical_bytes({}),
+        "canonical": canonical_bytes({}),
         "hash": Sha256("0" * 64),
     }
     return Contract(**usual | given)
